@@ -30,7 +30,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let target = TargetDir::open(to.as_ref())?;
     let started = Instant::now();
     let mut walk = Walk::new(&arguments)?;
-    let (batches, queue) = sync_channel::<Vec<Found>>(64);
+    let (batches, queue) = sync_channel::<Vec<WalkEntry>>(64);
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
         let batches = batches;
@@ -64,7 +64,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn work(queue: &Mutex<Receiver<Vec<Found>>>, target: &TargetDir) {
+fn work(queue: &Mutex<Receiver<Vec<WalkEntry>>>, target: &TargetDir) {
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         let received = queue.lock().expect("no writer panics").recv();
@@ -77,7 +77,7 @@ fn work(queue: &Mutex<Receiver<Vec<Found>>>, target: &TargetDir) {
     }
 }
 
-fn copy(found: &Found, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
+fn copy(found: &WalkEntry, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
     let (entry, commit_options) = (&found.entry, CommitOptions::default());
     let Kind::File { size, .. } = entry.kind else {
         return target.make_symlink(entry, commit_options.on_conflict).map(drop);

@@ -22,7 +22,7 @@ use wraith_files::*;
 const KEY: [u8; 32] = [0; 32];
 
 struct Setting {
-    found: Found,
+    found: WalkEntry,
     folder: PathBuf,
     buffers: Vec<Vec<u8>>,
     cvs: Vec<Cv>,

@@ -50,7 +50,7 @@ pub(crate) fn has_root(
 pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, (tree, root): (Tree, &Root)) -> bool {
     let read = |index, buffer: &mut [u8]| read_chunk(fd, size, index, buffer);
     let is_as_long = || fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size);
-    let now = Runs::look(fd, size).root(tree, read, || true);
+    let now = Runs::detect(fd, size).root(tree, read, || true);
     now == Ok(Some(*root)) && is_as_long()
 }
 

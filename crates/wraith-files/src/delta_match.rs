@@ -13,7 +13,7 @@ use crate::source::SourceFile;
 /// Maximum number of pieces of an old copy (6 MiB). Later pieces are not found.
 const OLD_PIECES_MAX: usize = 256 * 1024;
 
-/// Value of [`Known::old`] for a piece of zeros, which needs no old copy.
+/// Value of [`MatchedPiece::old`] for a piece of zeros, which needs no old copy.
 const ZEROS: u64 = u64::MAX;
 
 /// A piece of the new file and its offset.
@@ -27,13 +27,13 @@ pub struct NewPiece {
 
 /// A piece of the new file that the old copy contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct MatchedPiece {
     new: u64,
     old: u64,
     piece: Piece,
 }
 
-impl Known {
+impl MatchedPiece {
     fn end(&self) -> u64 {
         self.new + u64::from(self.piece.len)
     }
@@ -83,7 +83,7 @@ impl OldPieces {
         &self,
         new: &[NewPiece],
         size: PieceSize,
-        known: &mut Vec<Known>,
+        known: &mut Vec<MatchedPiece>,
     ) -> Vec<Range<u64>> {
         let zeros = piece_hash(&vec![0; size.max() as usize]);
         let (mut unknown, mut expected): (Vec<Range<u64>>, _) = (Vec::new(), 0);
@@ -93,7 +93,7 @@ impl OldPieces {
             let end = at + u64::from(piece.len);
             match (found, unknown.last_mut()) {
                 (Some(old), _) => {
-                    known.push(Known { new: at, old, piece });
+                    known.push(MatchedPiece { new: at, old, piece });
                     expected = if is_zeros { expected } else { old } + u64::from(piece.len);
                 }
                 (None, Some(last)) if last.end == at => last.end = end,
@@ -105,7 +105,7 @@ impl OldPieces {
 }
 
 /// Returns the ranges of an old copy of `old_size` bytes without any match, in ascending order.
-pub fn unused(known: &[Known], old_size: u64) -> Vec<Range<u64>> {
+pub fn unused(known: &[MatchedPiece], old_size: u64) -> Vec<Range<u64>> {
     let of_old = known.iter().filter(|known| known.old != ZEROS);
     let mut used: Vec<(u64, u32)> = of_old.map(|known| (known.old, known.piece.len)).collect();
     used.sort_unstable();
@@ -127,14 +127,14 @@ pub fn unused(known: &[Known], old_size: u64) -> Vec<Range<u64>> {
 pub struct Assembler<'a> {
     old: Option<&'a SourceFile>,
     /// Ascending and disjoint.
-    known: Vec<Known>,
+    known: Vec<MatchedPiece>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Assembler<'a> {
     /// Takes `known` in any order, without overlaps. Without an `old` copy, none of its pieces is
     /// read.
-    pub fn new(old: Option<&'a SourceFile>, mut known: Vec<Known>) -> Self {
+    pub fn new(old: Option<&'a SourceFile>, mut known: Vec<MatchedPiece>) -> Self {
         known.sort_unstable_by_key(|known| known.new);
         Self { old, known, scratch: Vec::new() }
     }
@@ -210,7 +210,7 @@ impl<'a> Assembler<'a> {
 
     /// Copies the part of a piece that begins at `from`. Returns false if the old copy no longer
     /// contains the piece.
-    fn copy_checked(&mut self, known: &Known, from: u64, out: &mut [u8]) -> bool {
+    fn copy_checked(&mut self, known: &MatchedPiece, from: u64, out: &mut [u8]) -> bool {
         if known.old == ZEROS {
             out.fill(0);
             return true;
@@ -292,14 +292,14 @@ mod tests {
         (built, fetched)
     }
 
-    fn known_of(old: &[u8], new: &[u8]) -> Vec<Known> {
+    fn known_of(old: &[u8], new: &[u8]) -> Vec<MatchedPiece> {
         let mut known = Vec::new();
         index(old).compare(&cut(new), size(), &mut known);
         known
     }
 
     #[test]
-    fn what_was_moved_is_found_where_it_was() {
+    fn moved_content_is_found_in_the_old_copy() {
         let dir = tempfile::tempdir().unwrap();
         let old = noise(1, 300_000);
         let new = [&old[200_000..], b"in between", &old[..200_000]].concat();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_was_found_in_is_told() {
+    fn unused_ranges_of_the_old_copy_are_reported() {
         let old = noise(1, 100_000);
         let new = [&old[..40_000], &old[70_000..]].concat();
         let known = known_of(&old, &new);
@@ -364,7 +364,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(96))]
         #[test]
-        fn any_old_copy_and_what_it_lacks_make_the_new_file(
+        fn any_old_copy_and_the_missing_bytes_make_the_new_file(
             len in 0usize..60_000,
             edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..3000, 0usize..3000), 0..8),
             zeros in 0usize..20_000,

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn links_out_of_what_arrives_are_recognised() {
+    fn links_out_of_the_offer_are_recognised() {
         let is_offered = |top: &[u8]| [&b"a"[..], b"c"].contains(&top);
         for (path, target) in [
             ("a", "/etc"),

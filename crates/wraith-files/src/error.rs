@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_says_is_shown_without_its_number() {
+    fn system_errors_are_shown_without_their_number() {
         assert_eq!(plain(&Errno::NOSPC.into()), "No space left on device");
         assert_eq!(plain(&io::Error::other("cut")), "cut");
         let error = Error::os(b"a", "create it", Errno::NOENT);

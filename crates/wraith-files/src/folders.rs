@@ -138,7 +138,7 @@ impl TargetDir {
         let (path, growing) = (&entry.path, self.growing(entry));
         let mode = self.0.modes.of(entry.mode);
         let parent = self.parent(path)?;
-        self.0.stable.see(parent.as_fd());
+        self.0.stable.record_device(parent.as_fd());
         self.0.stable.note(path.as_bytes());
         let fd = match open_child(parent.as_fd(), path.file_name(), DIR) {
             Err(Errno::NOTDIR | Errno::LOOP) => {

@@ -1,7 +1,7 @@
 //! Disk access of a transfer: reads, verifies and writes files. This crate does no networking.
 //!
-//! - Sending: [`Walk`] lists trees as [`Entry`] values. [`Found::open`] returns a [`SourceFile`],
-//!   which is read chunk by chunk.
+//! - Sending: [`Walk`] lists trees as [`Entry`] values. [`WalkEntry::open`] returns a
+//!   [`SourceFile`], which is read chunk by chunk.
 //! - Receiving: All access to the target directory is through [`TargetDir`].
 //!   [`TargetDir::write_small`] writes a small file whole or not at all. A [`PartFile`] grows chunk
 //!   by chunk and survives `kill -9`. It gets its final name once its root, the hash of the whole
@@ -68,7 +68,7 @@ mod stream;
 mod target;
 mod target_state;
 mod tree;
-mod unnamed;
+mod uncommitted_file;
 mod walk;
 mod write;
 
@@ -77,7 +77,7 @@ pub use commit::{CommitOptions, Committed, OnConflict, Outcome};
 pub use content_defined_chunking::{
     Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,
 };
-pub use delta_match::{Assembler, Known, NewPiece, OldPieces, unused};
+pub use delta_match::{Assembler, MatchedPiece, NewPiece, OldPieces, unused};
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
@@ -96,8 +96,8 @@ pub use source::{SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use tree::{POSITION_FREE_BYTES_MIN, Tree};
-pub use unnamed::Unnamed;
-pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name, root_path};
+pub use uncommitted_file::UncommittedFile;
+pub use walk::{SkipReason, Skipped, Walk, WalkEntry, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;
 
 /// The README example, compiled as a doc test.

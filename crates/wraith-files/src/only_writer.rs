@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_while_nothing_is_written_is_somebody_elses() {
+    fn a_change_without_an_own_write_is_foreign() {
         assert!(is_seen(|_, _| {}));
         // A ctime cannot show more than this.
         assert!(!is_seen(|file, writer| {

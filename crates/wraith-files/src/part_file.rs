@@ -307,7 +307,7 @@ impl PartFile {
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             done => {
                 let done = done.context(self.path.as_bytes(), "flush it to disk");
-                self.target.stable.told(done)
+                self.target.stable.record_result(done)
             }
         }
     }

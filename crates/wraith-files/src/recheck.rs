@@ -163,7 +163,7 @@ impl<'a> Proof<'a> {
         let gaps: Vec<Range<u64>> = self.proven.have.gaps(range).collect();
         for gap in gaps {
             let mut zeros = gap.start..gap.start;
-            for run in Runs::look(self.part.fd.as_fd(), self.part.size).within(&gap) {
+            for run in Runs::detect(self.part.fd.as_fd(), self.part.size).within(&gap) {
                 match run {
                     Run::Hole(chunks) => zeros.end = chunks.end,
                     Run::Data(chunks) => zeros = self.check_zeros(zeros, chunks)?,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_only_what_is_really_on_disk_counts() {
+    fn after_a_restart_only_chunks_on_disk_are_valid() {
         let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
         let mut part = old_part(dir.path(), &bytes);
         assert!(part.needs_recheck() && part.have().is_empty());
@@ -375,7 +375,7 @@ mod tests {
         put(&part, &bytes, 0);
         // Even a failure of another file.
         let failed = crate::error::Error::Changed { path: "g".into() };
-        assert!(part.target.stable.told(Err(failed)).is_err());
+        assert!(part.target.stable.record_result(Err(failed)).is_err());
         drop(part);
         let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
         assert!(part.needs_recheck() && part.have().is_empty());

@@ -68,10 +68,10 @@ pub(crate) fn resume(
     };
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
-        match look(&parent, &names, entry, &identity)? {
+        match find_part(&parent, &names, entry, &identity)? {
             Slot::Ours(journal, header, part) => {
                 let journal = Journal::continued(journal, header);
-                return continued(target, entry, parent, names, part, journal).map(Some);
+                return resume_part(target, entry, parent, names, part, journal).map(Some);
             }
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
             // For example the pooled journals of a killed process.
@@ -95,10 +95,10 @@ pub(crate) fn open_or_resume(
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
         // Stale files have been cleared above.
-        if matches!(look(&parent, &names, entry, &identity)?, Slot::Empty)
+        if matches!(find_part(&parent, &names, entry, &identity)?, Slot::Empty)
             && let Some(journal) = new_journal(target, &parent, &names, &entry.path)?
         {
-            return begin(target, entry, parent, names, journal, identity);
+            return create_part(target, entry, parent, names, journal, identity);
         }
     }
     Err(Error::InUse { path: shown(entry.path.as_bytes()) })
@@ -113,7 +113,7 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     };
     let identity = identity(key, path);
     for names in candidates(path, &identity) {
-        match look(&parent, &names, entry, &identity)? {
+        match find_part(&parent, &names, entry, &identity)? {
             Slot::Empty | Slot::Busy | Slot::Foreign => {}
             Slot::Stale(journal) | Slot::Ours(journal, ..) => {
                 clear(&parent, &names, journal, path)?;
@@ -134,7 +134,7 @@ fn clear(parent: &OwnedFd, names: &HiddenNames, journal: OwnedFd, path: &RelPath
 }
 
 /// Inspects one pair of names and locks the journal there.
-fn look(
+fn find_part(
     parent: &Arc<OwnedFd>,
     names: &HiddenNames,
     entry: &Entry,
@@ -213,7 +213,7 @@ fn new_journal(
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Creates an empty part for a locked journal.
-fn begin(
+fn create_part(
     target: &Arc<TargetState>,
     entry: &Entry,
     parent: Arc<OwnedFd>,
@@ -268,7 +268,7 @@ fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<Own
 }
 
 /// Replays the journal of an existing part.
-fn continued(
+fn resume_part(
     target: &Arc<TargetState>,
     entry: &Entry,
     parent: Arc<OwnedFd>,

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_free_root_says_where_everything_stands_and_where_the_file_ends() {
+    fn a_position_free_root_depends_on_positions_and_size() {
         let mut roots = std::collections::HashSet::new();
         for at in 0..8 {
             let mut bytes = vec![0; 8 * CHUNK_BYTES];

@@ -160,7 +160,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Iterates over all chunks of a file of `size` bytes, after checking whether it is sparse.
-    pub(crate) fn look(fd: BorrowedFd<'a>, size: u64) -> Self {
+    pub(crate) fn detect(fd: BorrowedFd<'a>, size: u64) -> Self {
         Self::of(fd, RunCursor::of(size, fstat(fd).is_ok_and(|stat| is_sparse(&stat))))
     }
 
@@ -239,7 +239,7 @@ mod tests {
     fn root_of(file: &File, tree: Tree) -> Option<Root> {
         let size = file.metadata().unwrap().len();
         let read = |index, buffer: &mut [u8]| read_chunk(file.as_fd(), size, index, buffer);
-        Runs::look(file.as_fd(), size).root(tree, read, || true).unwrap()
+        Runs::detect(file.as_fd(), size).root(tree, read, || true).unwrap()
     }
 
     proptest! {
@@ -265,7 +265,7 @@ mod tests {
             // A query for a part returns exactly that part.
             let part = part.0.min(part.1)..part.0.max(part.1).min(chunk_count(size));
             let mut next = part.start;
-            for run in Runs::look(file.as_fd(), size).within(&part) {
+            for run in Runs::detect(file.as_fd(), size).within(&part) {
                 let (Run::Data(chunks) | Run::Hole(chunks)) = &run;
                 prop_assert!(chunks.start == next && chunks.end > next && chunks.end <= part.end);
                 next = chunks.end;
@@ -284,7 +284,7 @@ mod tests {
         let (file, _) = file(5 * CHUNK_BYTES, &[3]);
         let read = |_, _: &mut [u8]| -> Result<usize, ()> { panic!("nothing is read") };
         let size = 5 * CHUNK_BYTES as u64;
-        assert_eq!(Runs::look(file.as_fd(), size).root(Tree::Blake3, read, || false), Ok(None));
+        assert_eq!(Runs::detect(file.as_fd(), size).root(Tree::Blake3, read, || false), Ok(None));
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         let places: Vec<usize> = (0..(chunks - 2) * CHUNK_BYTES).step_by(every).collect();
         let (file, bytes) = file(chunks * CHUNK_BYTES, &places);
         let size = bytes.len() as u64;
-        let runs: Vec<Run> = Runs::look(file.as_fd(), size).collect();
+        let runs: Vec<Run> = Runs::detect(file.as_fd(), size).collect();
         let (hole, data) = runs.split_last().unwrap();
         assert_eq!(*hole, Run::Hole(18..20));
         let most = (LOOKS_MAX * every) as u64 / CHUNK_BYTES as u64 + 1;

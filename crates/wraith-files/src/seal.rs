@@ -127,7 +127,7 @@ mod tests {
     use crate::tree::Tree;
 
     #[test]
-    fn what_somebody_writes_into_a_hole_in_the_moment_of_a_write_of_ours_is_found_in_the_end() {
+    fn a_foreign_write_into_a_hole_during_an_own_write_is_detected() {
         let dir = tempfile::tempdir_in(".").unwrap();
         let target = TargetDir::open(dir.path()).unwrap();
         let mut bytes = vec![0; 9 * CHUNK_BYTES];

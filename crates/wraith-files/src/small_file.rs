@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_under_the_hidden_name_is_cleared_and_links_are_not_followed() {
+    fn a_stale_hidden_file_is_removed_and_links_are_not_followed() {
         let outside = tempfile::tempdir().unwrap();
         let precious = outside.path().join("precious");
         fs::write(&precious, "precious").unwrap();

@@ -58,15 +58,15 @@ const OPERATION: &str = "flush it to disk";
 
 /// Which call reports the disk's errors for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SyncScope {
     /// The sync of the whole batch.
-    Together,
+    Batch,
     /// Also its own `fsync`: an earlier `syncfs` may have consumed the error meant for it.
-    Itself,
+    BatchAndFile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SyncMethod {
     /// `syncfs` is reliable for any number of files.
     Whole,
     Each,
@@ -76,7 +76,7 @@ enum Way {
 /// Sync state of one target; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct StableStorage {
-    way: Way,
+    way: SyncMethod,
     /// Device of the target itself.
     dev: u64,
     /// True if some files below the target lie on another file system, which `syncfs` does not
@@ -86,12 +86,12 @@ pub(crate) struct StableStorage {
     refused: AtomicBool,
     /// True if a sync has failed.
     failed: AtomicBool,
-    noted: Mutex<Noted>,
+    noted: Mutex<ChangedPaths>,
 }
 
 /// Changed paths.
 #[derive(Debug, Default)]
-struct Noted {
+struct ChangedPaths {
     paths: BTreeSet<Box<[u8]>>,
     bytes: usize,
     /// True if there were more than fit.
@@ -103,9 +103,9 @@ impl StableStorage {
     pub(crate) fn of(root: &OwnedFd) -> Self {
         let magic = fstatfs(root).map_or(0, |stat| stat.f_type as u64);
         let way = match magic {
-            magic if WHOLE.contains(&magic) => Way::Whole,
-            magic if IN_MEMORY.contains(&magic) => Way::InMemory,
-            _ => Way::Each,
+            magic if WHOLE.contains(&magic) => SyncMethod::Whole,
+            magic if IN_MEMORY.contains(&magic) => SyncMethod::InMemory,
+            _ => SyncMethod::Each,
         };
         Self {
             way,
@@ -127,9 +127,9 @@ impl StableStorage {
                 return;
             }
             let is_full = match self.way {
-                Way::Whole => noted.paths.len() >= NOTED_MAX,
-                Way::Each => noted.bytes + path.len() > NOTED_BYTES_MAX,
-                Way::InMemory => true,
+                SyncMethod::Whole => noted.paths.len() >= NOTED_MAX,
+                SyncMethod::Each => noted.bytes + path.len() > NOTED_BYTES_MAX,
+                SyncMethod::InMemory => true,
             };
             if is_full {
                 noted.many = true;
@@ -154,13 +154,13 @@ impl StableStorage {
     pub(crate) fn sync_contents<'f>(
         &self,
         root: &OwnedFd,
-        files: impl ExactSizeIterator<Item = (BorrowedFd<'f>, &'f RelPath, Asked)>,
+        files: impl ExactSizeIterator<Item = (BorrowedFd<'f>, &'f RelPath, SyncScope)>,
     ) -> Result<()> {
-        if self.way == Way::InMemory {
+        if self.way == SyncMethod::InMemory {
             return Ok(());
         }
         let elsewhere = |fd: BorrowedFd<'_>| fstat(fd).is_ok_and(|stat| stat.st_dev != self.dev);
-        let is_whole = self.way == Way::Whole && files.len() > FEW_FILES;
+        let is_whole = self.way == SyncMethod::Whole && files.len() > FEW_FILES;
         if is_whole {
             self.sync_whole(root)?;
         }
@@ -169,7 +169,7 @@ impl StableStorage {
             if is_elsewhere {
                 self.mixed.store(true, Relaxed);
             }
-            if !is_whole || is_elsewhere || asked == Asked::Itself {
+            if !is_whole || is_elsewhere || asked == SyncScope::BatchAndFile {
                 self.sync_one(fd, path.as_bytes())?;
             }
         }
@@ -183,17 +183,17 @@ impl StableStorage {
                 self.refused.store(true, Relaxed);
                 Ok(())
             }
-            done => self.told(done.context(path, OPERATION)),
+            done => self.record_result(done.context(path, OPERATION)),
         }
     }
 
     fn sync_whole(&self, root: &OwnedFd) -> Result<()> {
-        self.told(syncfs(root).context(b".", OPERATION))?;
+        self.record_result(syncfs(root).context(b".", OPERATION))?;
         self.sync_one(root.as_fd(), b".")
     }
 
     /// Records the result of a sync.
-    pub(crate) fn told(&self, done: Result<()>) -> Result<()> {
+    pub(crate) fn record_result(&self, done: Result<()>) -> Result<()> {
         if done.is_err() {
             self.failed.store(true, Relaxed);
         }
@@ -206,22 +206,22 @@ impl StableStorage {
     }
 
     /// Records that a received file, or one that is treated as received, is in the folder `parent`.
-    pub(crate) fn see(&self, parent: BorrowedFd<'_>) {
+    pub(crate) fn record_device(&self, parent: BorrowedFd<'_>) {
         let is_elsewhere = || !fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
         // The flag is only ever set: another thread may detect another file system at the same
         // time.
-        if self.way == Way::Whole && !self.mixed.load(Relaxed) && is_elsewhere() {
+        if self.way == SyncMethod::Whole && !self.mixed.load(Relaxed) && is_elsewhere() {
             self.mixed.store(true, Relaxed);
         }
     }
 
     /// See [`crate::TargetDir::sync`].
     pub(crate) fn sync(&self, root: &OwnedFd, beneath: &Beneath) -> Result<bool> {
-        if self.way == Way::InMemory {
+        if self.way == SyncMethod::InMemory {
             return Ok(false);
         }
         let noted = std::mem::take(&mut *lock(&self.noted));
-        let (can_whole, is_mixed) = (self.way == Way::Whole, self.mixed.load(Relaxed));
+        let (can_whole, is_mixed) = (self.way == SyncMethod::Whole, self.mixed.load(Relaxed));
         let mut needs_whole = noted.many;
         if !can_whole || is_mixed || !needs_whole {
             for path in &noted.paths {

@@ -34,7 +34,7 @@ use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
 use crate::target_state::TargetState;
 use crate::tree::Tree;
-use crate::unnamed::{Content, Unnamed};
+use crate::uncommitted_file::{Content, UncommittedFile};
 use crate::write::{MetadataErrors, timestamps};
 
 /// A directory into which files are received. Cloning is cheap; any number of threads may use it at
@@ -214,7 +214,7 @@ impl TargetDir {
         };
         self.in_parent(path, "create the link", |parent| {
             let committed = commit(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
-            self.0.stable.see(parent.as_fd());
+            self.0.stable.record_device(parent.as_fd());
             self.0.stable.note_parent(path);
             if committed.outcome.is_new() {
                 let (name, times) = (committed.path.file_name(), timestamps(entry.mtime));
@@ -246,19 +246,19 @@ impl TargetDir {
 
     /// The first half of [`Self::write_small`]: creates the complete file, which has no visible
     /// name before [`Self::name`].
-    pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<Unnamed> {
+    pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<UncommittedFile> {
         let entry = &Entry { mode: self.0.modes.of(entry.mode), ..entry.clone() };
         self.in_parent(&entry.path, "create it", |parent| {
             let mut metadata_errors = MetadataErrors::default();
             let linking = &self.0.linking;
             let written = UnnamedFile::write(linking, parent, entry, pieces, &mut metadata_errors);
             self.add_metadata_errors(metadata_errors);
-            written.map(Unnamed::small)
+            written.map(UncommittedFile::small)
         })
     }
 
     /// Gives a file created in this target its name.
-    pub fn name(&self, file: &mut Unnamed, on_conflict: OnConflict) -> Result<Committed> {
+    pub fn name(&self, file: &mut UncommittedFile, on_conflict: OnConflict) -> Result<Committed> {
         let file = match &mut file.0 {
             Content::Part(part) => return part.name(on_conflict),
             Content::Small(file) => file,
@@ -275,9 +275,9 @@ impl TargetDir {
     /// [`Error::Io`] or [`Error::DiskFull`]; none of the files may then get its name.
     pub fn sync_contents<'f>(
         &self,
-        files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,
+        files: impl IntoIterator<Item = &'f UncommittedFile, IntoIter: ExactSizeIterator>,
     ) -> Result<()> {
-        let files = files.into_iter().map(|file| (file.fd(), file.path(), file.asked()));
+        let files = files.into_iter().map(|file| (file.fd(), file.path(), file.sync_scope()));
         self.0.stable.sync_contents(&self.0.root, files)
     }
 
@@ -285,7 +285,7 @@ impl TargetDir {
     pub fn keep_existing(&self, path: &RelPath) {
         // Without its folder, the file no longer exists.
         if let Ok(parent) = self.0.dirs.get(path.parent_bytes().unwrap_or_default()) {
-            self.0.stable.see(parent.as_fd());
+            self.0.stable.record_device(parent.as_fd());
         }
         self.0.stable.note(path.as_bytes());
     }

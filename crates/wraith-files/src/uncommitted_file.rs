@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::part_file::PartFile;
 use crate::path::RelPath;
 use crate::small_file::UnnamedFile;
-use crate::stable_storage::Asked;
+use crate::stable_storage::SyncScope;
 
 /// A complete file without its name; see the module documentation. If dropped, a small file is
 /// removed and a part stays for resumption.
 #[derive(Debug)]
-pub struct Unnamed(pub(crate) Content);
+pub struct UncommittedFile(pub(crate) Content);
 
 #[derive(Debug)]
 pub(crate) enum Content {
@@ -22,7 +22,7 @@ pub(crate) enum Content {
     Part(Arc<PartFile>),
 }
 
-impl Unnamed {
+impl UncommittedFile {
     /// Wraps a file that was created whole.
     pub(crate) fn small(file: UnnamedFile) -> Self {
         Self(Content::Small(file))
@@ -41,11 +41,11 @@ impl Unnamed {
         }
     }
 
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn sync_scope(&self) -> SyncScope {
         match &self.0 {
-            Content::Small(_) => Asked::Together,
+            Content::Small(_) => SyncScope::Batch,
             // A part is written over a long time, with other batches in between.
-            Content::Part(_) => Asked::Itself,
+            Content::Part(_) => SyncScope::BatchAndFile,
         }
     }
 

@@ -54,14 +54,14 @@ pub struct WalkSummary {
 
 /// An entry found by a walk, with access to its content.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct WalkEntry {
     /// Its metadata.
     pub entry: Entry,
-    root: Arc<Root>,
+    root: Arc<WalkRoot>,
     stamp: Stamp,
 }
 
-impl Found {
+impl WalkEntry {
     /// Opens the file. [`Error::Changed`] if it is no longer the listed file.
     pub fn open(&self) -> Result<SourceFile> {
         let path = &self.entry.path;
@@ -121,7 +121,7 @@ pub enum SkipReason {
 
 /// A path of the command line.
 #[derive(Debug)]
-struct Root {
+struct WalkRoot {
     /// Its parent directory.
     parent: Beneath,
     /// Its name in the parent directory.
@@ -130,7 +130,7 @@ struct Root {
     path: RelPath,
 }
 
-impl Root {
+impl WalkRoot {
     fn new(given: &Path) -> Result<Self> {
         let bytes = given.as_os_str().as_bytes();
         let io = |source| Error::Io { path: shown(bytes), operation: "find it", source };
@@ -161,17 +161,17 @@ impl Root {
 #[derive(Debug)]
 pub struct Walk {
     /// Remaining roots, the next one last.
-    roots: Vec<Arc<Root>>,
+    roots: Vec<Arc<WalkRoot>>,
     /// Open directories from the current root down.
-    levels: Vec<Level>,
+    levels: Vec<OpenFolder>,
     summary: WalkSummary,
-    stop: Stop,
+    stop: StopCondition,
 }
 
 /// Callback that returns true once the walk should stop.
-struct Stop(Box<dyn Fn() -> bool + Send>);
+struct StopCondition(Box<dyn Fn() -> bool + Send>);
 
-impl std::fmt::Debug for Stop {
+impl std::fmt::Debug for StopCondition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Stop").field(&(self.0)()).finish()
     }
@@ -181,7 +181,7 @@ impl Walk {
     /// Prepares to walk `roots`. Fails if one of them does not exist, has no name, or has the name
     /// of another.
     pub fn new<P: AsRef<Path>>(roots: &[P]) -> Result<Self> {
-        let roots: Result<Vec<_>> = roots.iter().map(|path| Root::new(path.as_ref())).collect();
+        let roots: Result<Vec<_>> = roots.iter().map(|path| WalkRoot::new(path.as_ref())).collect();
         let mut roots = roots?;
         roots.sort_by(|a, b| b.path.cmp(&a.path));
         if let Some(twins) = roots.windows(2).find(|pair| pair[0].path == pair[1].path) {
@@ -189,7 +189,7 @@ impl Walk {
             return Err(Error::Misuse { path, what: "two of the paths to send have this name" });
         }
         let roots = roots.into_iter().map(Arc::new).collect();
-        let stop = Stop(Box::new(|| false));
+        let stop = StopCondition(Box::new(|| false));
         Ok(Self { roots, levels: Vec::new(), summary: WalkSummary::default(), stop })
     }
 
@@ -197,7 +197,7 @@ impl Walk {
     /// called before each entry and while a large directory is listed.
     #[must_use]
     pub fn stop_when(self, is_over: impl Fn() -> bool + Send + 'static) -> Self {
-        Self { stop: Stop(Box::new(is_over)), ..self }
+        Self { stop: StopCondition(Box::new(is_over)), ..self }
     }
 
     /// Returns the counts of the entries yielded so far.
@@ -205,7 +205,7 @@ impl Walk {
         &self.summary
     }
 
-    fn step(&mut self) -> Option<std::result::Result<Found, Skipped>> {
+    fn step(&mut self) -> Option<std::result::Result<WalkEntry, Skipped>> {
         while let Some(level) = self.levels.last_mut() {
             if (self.stop.0)() {
                 return None;
@@ -236,7 +236,7 @@ impl Walk {
     }
 
     /// Visits an entry of the innermost open directory.
-    fn visit_name(&mut self, name: &[u8]) -> std::result::Result<Found, Skipped> {
+    fn visit_name(&mut self, name: &[u8]) -> std::result::Result<WalkEntry, Skipped> {
         let level = self.levels.last().expect("the name came from it");
         let path = level.path.join(name).map_err(|error| {
             let path = shown(&[level.path.as_bytes(), b"/", name].concat());
@@ -250,11 +250,11 @@ impl Walk {
     /// Inspects `name` in `dir`; a directory is opened, to be listed next.
     fn visit(
         &mut self,
-        root: &Arc<Root>,
+        root: &Arc<WalkRoot>,
         dir: BorrowedFd<'_>,
         name: &[u8],
         path: RelPath,
-    ) -> std::result::Result<Found, Skipped> {
+    ) -> std::result::Result<WalkEntry, Skipped> {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| unreadable(&path, "inspect it", errno))?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -263,7 +263,8 @@ impl Walk {
             }
             FileType::Directory => {
                 let opened = open_child(dir, name, OFlags::RDONLY | OFlags::DIRECTORY);
-                let level = opened.and_then(|fd| Level::new(fd, path.clone(), Arc::clone(root)));
+                let level =
+                    opened.and_then(|fd| OpenFolder::new(fd, path.clone(), Arc::clone(root)));
                 let level = level.map_err(|errno| unreadable(&path, "list it", errno))?;
                 self.levels.push(level);
                 Kind::Dir
@@ -283,7 +284,7 @@ impl Walk {
         };
         self.count(&kind);
         let entry = entry_of(path, kind, &stat);
-        Ok(Found { entry, root: Arc::clone(root), stamp: Stamp::of(&stat) })
+        Ok(WalkEntry { entry, root: Arc::clone(root), stamp: Stamp::of(&stat) })
     }
 
     fn count(&mut self, kind: &Kind) {
@@ -300,7 +301,7 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = std::result::Result<Found, Skipped>;
+    type Item = std::result::Result<WalkEntry, Skipped>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.step();
@@ -324,13 +325,13 @@ fn unreadable(path: &RelPath, operation: &'static str, errno: Errno) -> Skipped 
 
 /// A directory that is being listed.
 #[derive(Debug)]
-struct Level {
+struct OpenFolder {
     /// Descriptor for inspecting its entries.
     fd: Arc<OwnedFd>,
     /// Stream for listing them.
     dir: Dir,
     path: RelPath,
-    root: Arc<Root>,
+    root: Arc<WalkRoot>,
     /// The next names in order, the next one last.
     names: Vec<Vec<u8>>,
     /// The last name put into `names` so far; all names up to it are done.
@@ -339,14 +340,14 @@ struct Level {
     complete: bool,
 }
 
-impl Level {
-    fn new(fd: OwnedFd, path: RelPath, root: Arc<Root>) -> rustix::io::Result<Self> {
+impl OpenFolder {
+    fn new(fd: OwnedFd, path: RelPath, root: Arc<WalkRoot>) -> rustix::io::Result<Self> {
         let dir = Dir::new(fcntl_dupfd_cloexec(&fd, 0)?)?;
         let fd = Arc::new(fd);
         Ok(Self { fd, dir, path, root, names: Vec::new(), listed_to: None, complete: false })
     }
 
-    fn next_name(&mut self, stop: &Stop) -> rustix::io::Result<Option<Vec<u8>>> {
+    fn next_name(&mut self, stop: &StopCondition) -> rustix::io::Result<Option<Vec<u8>>> {
         if self.names.is_empty() && !self.complete {
             self.list(NAMES_MAX, stop)?;
         }
@@ -355,7 +356,7 @@ impl Level {
 
     /// Reads the directory from the start and keeps the `max` smallest names after those listed
     /// before. Keeps none if `stop` returns true meanwhile.
-    fn list(&mut self, max: usize, stop: &Stop) -> rustix::io::Result<()> {
+    fn list(&mut self, max: usize, stop: &StopCondition) -> rustix::io::Result<()> {
         let mut smallest = BinaryHeap::new();
         let mut complete = true;
         self.dir.rewind();
@@ -418,20 +419,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_larger_than_what_is_held_is_listed_in_order_all_the_same() {
+    fn a_directory_larger_than_the_buffer_is_listed_in_order() {
         let dir = tempfile::tempdir().unwrap();
         let mut expected: Vec<String> = (0..101).map(|n| format!("{:03}", n * 37 % 101)).collect();
         expected.iter().for_each(|name| fs::write(dir.path().join(name), "").unwrap());
         expected.sort();
-        let root = Arc::new(Root::new(dir.path()).unwrap());
+        let root = Arc::new(WalkRoot::new(dir.path()).unwrap());
         let fd = open(dir.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
         for max in [1, 7, 100, 101, 102] {
             let fd = fcntl_dupfd_cloexec(&fd, 0).unwrap();
-            let mut level = Level::new(fd, root.path.clone(), Arc::clone(&root)).unwrap();
+            let mut level = OpenFolder::new(fd, root.path.clone(), Arc::clone(&root)).unwrap();
             let mut names = Vec::new();
             while !level.complete || !level.names.is_empty() {
                 if level.names.is_empty() {
-                    level.list(max, &Stop(Box::new(|| false))).unwrap();
+                    level.list(max, &StopCondition(Box::new(|| false))).unwrap();
                     assert!(level.names.len() <= max);
                 }
                 names.extend(level.names.pop());

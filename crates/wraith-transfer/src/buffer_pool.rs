@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many_buffers_and_a_stop_frees_whoever_waits() {
+    fn buffers_are_bounded_and_a_stop_wakes_waiting_threads() {
         let pool = BufferPool::default();
         let all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
         std::thread::scope(|scope| {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_counts_with_its_reason() {
+    fn exceptions_enter_the_digest_with_their_reason() {
         let of = |items: &[(u32, Exception)]| {
             let mut contents = ContentDigest::new();
             items.iter().for_each(|&(entry, exception)| contents.except(entry, exception));

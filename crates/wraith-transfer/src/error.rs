@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_full_disk_at_the_receiver_is_the_receivers_disk_at_the_sender() {
-        let here = TransferError::Disk { role: Role::Receiver, what: "no space left".into() };
-        let there = over_the_wire(&here, Role::Receiver);
-        assert_eq!(there, here);
+        let local = TransferError::Disk { role: Role::Receiver, what: "no space left".into() };
+        let there = over_the_wire(&local, Role::Receiver);
+        assert_eq!(there, local);
         assert_eq!(there.exit_code(), 7);
         assert!(there.to_string().starts_with("the receiver's disk: no space left"));
     }

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_what_is_offered_is_hidden_and_its_name_stays() {
+    fn the_folder_of_an_offered_path_is_hidden_and_the_name_is_kept() {
         let folders = LocalFolders::sources(&["/home/ann/film".into(), "/srv/x/film".into()]);
         assert_eq!(
             folders.hidden("cannot read /home/ann/film: denied"),

@@ -50,13 +50,13 @@ pub struct ActiveFile {
 }
 
 impl Progress {
-    /// Returns the file bytes settled so far: transferred, already present, or part of a file that
+    /// Returns the file bytes resolved so far: transferred, already present, or part of a file that
     /// failed.
     pub fn bytes(&self) -> u64 {
         self.bytes_moved().saturating_add(self.bytes_found.load(Relaxed))
     }
 
-    /// Returns the bytes settled by this connection's transfers, a measure of its speed. Excludes
+    /// Returns the bytes resolved by this connection's transfers, a measure of its speed. Excludes
     /// holes and bytes that were already there or came over an earlier connection.
     pub fn bytes_moved(&self) -> u64 {
         self.bytes_moved.load(Relaxed)
@@ -83,7 +83,7 @@ impl Progress {
         self.bytes_total.load(Relaxed)
     }
 
-    /// Returns the number of files settled so far.
+    /// Returns the number of files resolved so far.
     pub fn files(&self) -> u64 {
         self.files.load(Relaxed)
     }
@@ -128,7 +128,7 @@ impl Progress {
         count_bytes(&self.bytes_moved, n);
     }
 
-    /// Adds bytes that are settled without being transferred now.
+    /// Adds bytes that are resolved without being transferred now.
     pub(crate) fn add_found(&self, n: u64) {
         count_bytes(&self.bytes_found, n);
     }
@@ -143,7 +143,7 @@ impl Progress {
         write!(names.current, "{path}").expect("writing to a String cannot fail");
     }
 
-    /// Adds a large file to the list, with `bytes` of it already settled.
+    /// Adds a large file to the list, with `bytes` of it already resolved.
     pub(crate) fn begin_file(&self, entry: u32, path: &dyn Display, bytes: u64, size: u64) {
         let name = path.to_string();
         let mut names = lock(&self.names);
@@ -154,7 +154,7 @@ impl Progress {
         }
     }
 
-    /// Adds settled bytes of a large file.
+    /// Adds resolved bytes of a large file.
     pub(crate) fn add_bytes_of(&self, entry: u32, n: u64) {
         self.add_bytes(n);
         self.show_bytes_of(entry, n);
@@ -174,7 +174,7 @@ impl Progress {
         }
     }
 
-    /// Removes a settled large file from the list.
+    /// Removes a resolved large file from the list.
     pub(crate) fn end_file(&self, entry: u32) {
         lock(&self.names).active.retain(|(active, _)| *active != entry);
     }

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_change_what_a_receipt_says_about_the_disk() {
+    fn the_durability_in_a_receipt_is_signed() {
         let identity = SecretIdentity::from_seed([1; 32]);
         let bytes = [0; RECEIPT_BYTES];
         let receipt = Receipt::from_bytes(&bytes).unwrap();

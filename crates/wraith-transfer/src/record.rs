@@ -115,14 +115,14 @@ impl Ending {
 }
 
 /// Encodes the change of a file in the root field of the record that ends it, if there is no root.
-pub fn said_of_change(change: Option<Change>) -> Root {
+pub fn encode_change(change: Option<Change>) -> Root {
     let mut said = [0; 32];
     said[0] = change.map_or(0, Change::number);
     said
 }
 
-/// Decodes [`said_of_change`]. `None` for an unknown number.
-pub fn change_said(root: &Root) -> Option<Change> {
+/// Decodes [`encode_change`]. `None` for an unknown number.
+pub fn decode_change(root: &Root) -> Option<Change> {
     Change::from_number(root[0])
 }
 
@@ -137,7 +137,7 @@ pub enum Header {
     Hole { entry: u32, first: u64, count: u64 },
     /// End of a file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is the number of
     /// chunks sent on all streams. Unless the file is complete or identical, `root` holds
-    /// [`said_of_change`] instead of the root.
+    /// [`encode_change`] instead of the root.
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },

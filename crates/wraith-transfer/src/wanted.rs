@@ -132,7 +132,7 @@ pub(crate) struct WantReader<'a> {
 
 /// The receiver's decision about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum WantDecision {
     /// The file is wanted. With `delta`, the receiver has an old copy of it.
     Wanted { wanted: Wanted, delta: bool },
     /// The file is not wanted, for this reason.
@@ -186,7 +186,7 @@ impl<'a> WantReader<'a> {
 
     /// Returns the decision about `entry`, if there is one. An error describes the violation of
     /// SPEC §10.5.
-    pub(crate) fn take(&mut self, entry: u64) -> Result<Option<Decided>, &'static str> {
+    pub(crate) fn take(&mut self, entry: u64) -> Result<Option<WantDecision>, &'static str> {
         let mut wanted = self.whole.take(entry)?.then_some(Wanted::Whole);
         if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
             self.part += 1;
@@ -203,14 +203,14 @@ impl<'a> WantReader<'a> {
         }
         let delta = self.want.delta.get(self.delta) == Some(&entry);
         self.delta += usize::from(delta);
-        let mut decided = wanted.map(|wanted| Decided::Wanted { wanted, delta });
+        let mut decided = wanted.map(|wanted| WantDecision::Wanted { wanted, delta });
         if delta && decided.is_none() {
             return Err("it requests a delta of an unwanted entry");
         }
         for (spans, exception) in
             [(&mut self.skipped, Exception::Skipped), (&mut self.blocked, Exception::Blocked)]
         {
-            if spans.take(entry)? && decided.replace(Decided::Excepted(exception)).is_some() {
+            if spans.take(entry)? && decided.replace(WantDecision::Excepted(exception)).is_some() {
                 return Err("it decides an entry twice");
             }
         }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_share_a_span_and_nothing_is_said_twice() {
+    fn neighbours_share_a_span_and_no_entry_is_repeated() {
         let mut writer = WantWriter::default();
         assert_eq!(writer.take(), None);
         writer.add(0, &Wanted::Whole, false);
@@ -267,10 +267,10 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_writes_the_other_reads() {
+    fn decisions_survive_the_wire() {
         let chunks = [1..3, 7..8].into_iter().collect();
-        let wanted = |wanted, delta| Some(Decided::Wanted { wanted, delta });
-        let except = |exception| Some(Decided::Excepted(exception));
+        let wanted = |wanted, delta| Some(WantDecision::Wanted { wanted, delta });
+        let except = |exception| Some(WantDecision::Excepted(exception));
         let all = [
             wanted(Wanted::Whole, false),
             None,
@@ -287,8 +287,8 @@ mod tests {
         let mut writer = WantWriter::default();
         for (entry, decided) in (0..).zip(&all) {
             match decided {
-                Some(Decided::Wanted { wanted, delta }) => writer.add(entry, wanted, *delta),
-                Some(Decided::Excepted(exception)) => writer.except(entry, *exception),
+                Some(WantDecision::Wanted { wanted, delta }) => writer.add(entry, wanted, *delta),
+                Some(WantDecision::Excepted(exception)) => writer.except(entry, *exception),
                 None => writer.pass(entry),
             }
         }

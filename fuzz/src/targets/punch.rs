@@ -39,7 +39,8 @@ pub(crate) fn run(input: &[u8]) {
         side.punch(now, &SECRET, role, &candidates).expect("the first");
         if input.byte() & 1 != 0 {
             let ports = PortGuessing::Ports(Ipv4Addr::new(192, 0, 2, 1));
-            side.punch_by_port_guessing(now, &SECRET, role, &ports).expect("the first with many ports");
+            side.punch_by_port_guessing(now, &SECRET, role, &ports)
+                .expect("the first with many ports");
         }
     }
     let mut packets: Vec<Vec<u8>> = Vec::new();

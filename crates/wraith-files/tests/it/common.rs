@@ -74,7 +74,7 @@ pub fn names(dir: &Path) -> Vec<String> {
 
 /// Reads, verifies and writes one found entry, as a transfer does.
 pub fn receive(
-    found: &Found,
+    found: &WalkEntry,
     target: &TargetDir,
     commit_options: CommitOptions,
 ) -> Result<Option<Committed>> {
@@ -94,7 +94,7 @@ pub fn receive(
 }
 
 fn receive_large(
-    found: &Found,
+    found: &WalkEntry,
     target: &TargetDir,
     commit_options: CommitOptions,
 ) -> Result<Committed> {

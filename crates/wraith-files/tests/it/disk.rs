@@ -173,7 +173,7 @@ fn a_disk_without_room_for_another_inode_is_full_and_nothing_is_left() {
 }
 
 #[test]
-fn a_read_only_disk_is_said_to_be_one() {
+fn a_read_only_disk_is_reported() {
     let Some(disk) = SmallDisk::new("size=4m") else { return };
     let target = TargetDir::open(disk.path()).unwrap();
     let bytes = content(1, 2 * CHUNK_BYTES);
@@ -236,7 +236,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
 }
 
 #[test]
-fn an_ordinary_user_gets_everything_and_is_told_what_is_forbidden() {
+fn an_unprivileged_user_gets_all_files_and_the_metadata_errors() {
     as_nobody("disk::as_an_ordinary_user", |target| {
         let forbidden = target.join("forbidden");
         fs::create_dir(&forbidden).unwrap();

@@ -217,7 +217,7 @@ fn a_folder_with_something_in_it_is_never_replaced_and_an_empty_one_only_by_over
 }
 
 #[test]
-fn a_file_in_the_way_becomes_a_folder_only_where_the_caller_says_so() {
+fn a_file_is_replaced_by_a_folder_only_on_request() {
     let stage = Stage::new();
     fs::write(stage.inside.join("f"), "mine").unwrap();
     fs::create_dir(stage.inside.join("f (1)")).unwrap();

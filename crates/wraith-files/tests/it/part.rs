@@ -72,7 +72,7 @@ fn chunks_from_several_threads_in_any_order_make_the_file() {
 }
 
 #[test]
-fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
+fn a_dropped_part_is_resumed_with_its_verified_chunks_only() {
     let stage = Stage::new();
     let bytes = content(2, 6 * CHUNK_BYTES + 1);
     let entry = file("d/f", bytes.len());
@@ -179,7 +179,7 @@ fn a_part_of_which_nothing_is_verified_is_not_left_behind() {
 }
 
 #[test]
-fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looked_for() {
+fn a_stale_part_beside_a_complete_file_is_removed_by_a_sweep() {
     let stage = Stage::new();
     let entry = file("f", 3 * CHUNK_BYTES);
     // A pooled journal, an incomplete journal, and a journal without its part.
@@ -475,7 +475,7 @@ fn everything_can_be_used_from_several_threads() {
     is_shared::<TargetDir>();
     is_shared::<PartFile>();
     is_shared::<SourceFile>();
-    is_shared::<Found>();
+    is_shared::<WalkEntry>();
     is_shared::<Error>();
     is_sent::<Walk>();
     is_sent::<RootBuilder>();

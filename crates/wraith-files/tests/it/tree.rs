@@ -80,11 +80,11 @@ fn snapshot(at: &Path) -> Vec<String> {
 
 /// Hashes a found file in a simple, obvious way.
 trait Update {
-    fn update_mmap_or_read(&mut self, found: &Found);
+    fn update_mmap_or_read(&mut self, found: &WalkEntry);
 }
 
 impl Update for blake3::Hasher {
-    fn update_mmap_or_read(&mut self, found: &Found) {
+    fn update_mmap_or_read(&mut self, found: &WalkEntry) {
         let source = found.open().unwrap();
         let mut buffer = vec![0; CHUNK_BYTES];
         for index in 0..source.chunks() {
@@ -154,7 +154,7 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_reported_and_the_rest_is_walked() {
+fn unsendable_entries_are_reported_and_the_rest_is_walked() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     fs::write(at("good"), "x").unwrap();

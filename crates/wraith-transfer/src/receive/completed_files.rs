@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_give_a_mark_another_root() {
+    fn an_edited_record_gives_no_root() {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot").unwrap();
         let mark = completed.mark(b"a", Tree::Blake3, b"a", &IDENTITY);

@@ -84,14 +84,14 @@ impl Records<'_> {
         if let Header::Whole { root, .. } = header {
             let file = receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
             file.receive_whole(receiving, &body, root)?;
-            receiving.table.settle();
+            receiving.table.resolve();
             return Ok(());
         }
         if let Header::Pushed { root, .. } = header {
             return receiving.pushes.arrive(receiving, entry, root, &body);
         }
         let file = receiving.table.get(entry).ok_or_else(|| self.never_asked(entry))?;
-        let settled = match *header {
+        let resolved = match *header {
             Header::Whole { .. } | Header::Pushed { .. } => unreachable!("handled above"),
             Header::Chunk { index, cv, .. } => file.receive_chunk(receiving, index, &body, cv)?,
             Header::Hole { first, count, .. } => file.receive_hole(receiving, first, count)?,
@@ -113,9 +113,9 @@ impl Records<'_> {
                 false
             }
         };
-        if settled {
+        if resolved {
             receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
-            receiving.table.settle();
+            receiving.table.resolve();
         }
         Ok(())
     }

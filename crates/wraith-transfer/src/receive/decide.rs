@@ -7,7 +7,7 @@ use wraith_files::{
 };
 
 use super::Receiving;
-use super::incoming::Here;
+use super::incoming::LocalCopies;
 use super::placement::Placed;
 use crate::error::TransferError;
 use crate::exception::Exception;
@@ -17,8 +17,8 @@ use crate::wanted::{Wanted, coarse};
 /// Decision about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// The file is wanted. `missing` bytes must be transferred; some of them may be `here`.
-    Want { wanted: Wanted, missing: u64, here: Here },
+    /// The file is wanted. `missing` bytes must be transferred; some of them may be `local`.
+    Want { wanted: Wanted, missing: u64, local: LocalCopies },
     /// The file is not wanted: another object keeps its name, or it cannot be placed.
     Pass(Exception),
 }
@@ -39,34 +39,34 @@ pub(crate) fn decide(
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
             .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
-        let here = Here { old, copy: None };
-        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, here });
+        let local = LocalCopies { old, copy: None };
+        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, local });
     }
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
         Ok(None) => {
-            let here = Here::default();
-            return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, here });
+            let local = LocalCopies::default();
+            return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, local });
         }
         Err(error) => {
-            receiving.note_unless_fatal(&placed.offered, error)?;
+            receiving.record_unless_fatal(&placed.offered, error)?;
             return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
     let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
-    let here = Here { old, copy: None };
-    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, here: here.clone() };
+    let local = LocalCopies { old, copy: None };
+    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, local: local.clone() };
     // An earlier connection completed the file, and it is unchanged since. Only the sender's file
     // may differ now.
     if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
-        return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here });
+        return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
     }
     match receiving.conflicts.at(&placed.offered) {
         OnConflict::Skip => return Ok(Verdict::Pass(Exception::Skipped)),
         OnConflict::Rename => {
             if let Some((copy, root)) = finished_copy(receiving, entry) {
-                let here = Here { copy: Some(copy), ..here };
-                return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here });
+                let local = LocalCopies { copy: Some(copy), ..local };
+                return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
             }
         }
         OnConflict::Overwrite => {}
@@ -77,7 +77,7 @@ pub(crate) fn decide(
     before_reading()?;
     match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
         // Nothing is missing if the roots match, so no disk space is needed.
-        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here }),
+        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local }),
         // The file cannot be read or is being changed: treat it as different.
         Ok(None) | Err(_) => Ok(whole),
     }

@@ -15,7 +15,7 @@ use std::slice;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    Assembler, CHUNK_BYTES, Cutter, Error, Existing, Known, NewPiece, OldPieces, PartFile,
+    Assembler, CHUNK_BYTES, Cutter, Error, Existing, MatchedPiece, NewPiece, OldPieces, PartFile,
     PieceSize, SourceFile, Tree, chunk_len, unused,
 };
 
@@ -38,45 +38,45 @@ const ASK_BYTES: u64 = 4 * 1024 * 1024;
 /// Number of chunks since the first missing range that triggers a request (64 MiB).
 const ASK_CHUNKS: u64 = 256;
 
-/// Processes files until all are settled.
+/// Processes files until all are resolved.
 pub(crate) fn work(
     receiving: &Receiving<'_>,
     writer: &Mutex<ControlWriter>,
 ) -> Result<(), TransferError> {
     while let Some(file) = receiving.deltas.next() {
-        let rebuild = Rebuild { receiving, writer, file: &file };
+        let rebuild = DeltaRebuild { receiving, writer, file: &file };
         match rebuild.run() {
-            Err(Stop::Settled) | Ok(()) => {}
-            Err(Stop::Transfer(error)) => return Err(error),
+            Err(RebuildStop::Resolved) | Ok(()) => {}
+            Err(RebuildStop::Transfer(error)) => return Err(error),
         }
     }
     Ok(())
 }
 
 /// Why the assembly of a file stopped early.
-enum Stop {
+enum RebuildStop {
     /// The sender ended the file: it changed or cannot be read.
-    Settled,
+    Resolved,
     Transfer(TransferError),
 }
 
-impl From<TransferError> for Stop {
+impl From<TransferError> for RebuildStop {
     fn from(error: TransferError) -> Self {
         Self::Transfer(error)
     }
 }
 
 /// Assembly of one file.
-struct Rebuild<'a> {
+struct DeltaRebuild<'a> {
     receiving: &'a Receiving<'a>,
     writer: &'a Mutex<ControlWriter>,
     file: &'a Arc<Incoming>,
 }
 
-impl Rebuild<'_> {
-    fn run(&self) -> Result<(), Stop> {
+impl DeltaRebuild<'_> {
+    fn run(&self) -> Result<(), RebuildStop> {
         let (receiving, file) = (self.receiving, self.file);
-        let part = file.begin_delta(receiving)?.ok_or(Stop::Settled)?;
+        let part = file.begin_delta(receiving)?.ok_or(RebuildStop::Resolved)?;
         // If the old copy is gone or has changed, it contributes nothing, and the whole file is
         // requested.
         let old = file.old().and_then(|existing| self.open(existing));
@@ -97,8 +97,8 @@ impl Rebuild<'_> {
     }
 
     /// Waits for all requested pieces.
-    fn pieces(&self) -> Result<Vec<NewPiece>, Stop> {
-        self.receiving.deltas.pieces(self.file.entry()).ok_or(Stop::Settled)
+    fn pieces(&self) -> Result<Vec<NewPiece>, RebuildStop> {
+        self.receiving.deltas.pieces(self.file.entry()).ok_or(RebuildStop::Resolved)
     }
 
     /// Reports activity to stall detection, and fails when the transfer is over.
@@ -158,8 +158,8 @@ impl Rebuild<'_> {
         old: Option<&SourceFile>,
         first: PieceSize,
         mut unknown: Vec<Range<u64>>,
-        known: &mut Vec<Known>,
-    ) -> Result<(), Stop> {
+        known: &mut Vec<MatchedPiece>,
+    ) -> Result<(), RebuildStop> {
         let Some(source) = old else { return Ok(()) };
         unknown.truncate(DELTA_SPANS_MAX);
         let gaps = unused(known, source.size());
@@ -172,18 +172,18 @@ impl Rebuild<'_> {
         self.receiving.deltas.expect(entry, finer, &unknown);
         let spans = unknown.iter().cloned().map(Span::of).collect();
         let refine = Refine { entry: entry.into(), average: finer.average(), spans };
-        self.tell(&Message::Refine(refine))?;
+        self.send_message(&Message::Refine(refine))?;
         let old_pieces = self.cut_old(old, &gaps, finer)?;
         old_pieces.compare(&self.pieces()?, finer, known);
         Ok(())
     }
 
-    fn tell(&self, message: &Message) -> Result<(), TransferError> {
+    fn send_message(&self, message: &Message) -> Result<(), TransferError> {
         lock(self.writer).send(self.receiving.session, message)
     }
 
     /// Writes the fully known chunks, and requests the missing bytes of the others.
-    fn rebuild(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), Stop> {
+    fn rebuild(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), RebuildStop> {
         let (receiving, file) = (self.receiving, self.file);
         let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -195,7 +195,7 @@ impl Rebuild<'_> {
                 let start = chunk_start(index);
                 let mut missing = receiving.progress.at_disk(|| known.fill(start, chunk));
                 if missing.is_empty() {
-                    let cv = receiving.deltas.cv(entry, index).ok_or(Stop::Settled)?;
+                    let cv = receiving.deltas.cv(entry, index).ok_or(RebuildStop::Resolved)?;
                     if Tree::Blake3.chunk_cv(index, &[chunk]) == cv {
                         let write = || part.write_chunk(index, &[chunk], cv);
                         let written = receiving.progress.at_disk(write);
@@ -213,31 +213,31 @@ impl Rebuild<'_> {
                 unasked.push(index, missing);
             }
             if unasked.is_due(index) {
-                self.ask(index + 1, &mut unasked)?;
+                self.request_missing(index + 1, &mut unasked)?;
             }
         }
-        self.ask(part.chunks(), &mut unasked)
+        self.request_missing(part.chunks(), &mut unasked)
     }
 
     /// Requests the missing bytes of all chunks below `upto`.
-    fn ask(&self, upto: u64, unasked: &mut MissingBytes) -> Result<(), Stop> {
+    fn request_missing(&self, upto: u64, unasked: &mut MissingBytes) -> Result<(), RebuildStop> {
         let entry = self.file.entry();
         let unasked = std::mem::take(unasked);
         let spans = unasked.spans();
         // Before `upto` grows: once a file is decided, all its chunks must be expected.
         if !self.file.expect_patches(unasked.chunks.iter().map(|(index, _)| *index)) {
-            return Err(Stop::Settled);
+            return Err(RebuildStop::Resolved);
         }
-        self.receiving.deltas.ask(entry, upto, unasked.chunks);
-        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
+        self.receiving.deltas.add_requests(entry, upto, unasked.chunks);
+        self.send_message(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
         Ok(())
     }
 
     /// Converts a write error. If the sender's end record has removed the part, it is not a
     /// failure.
-    fn not_written(&self, error: &Error) -> Stop {
-        if self.file.is_settled() {
-            return Stop::Settled;
+    fn not_written(&self, error: &Error) -> RebuildStop {
+        if self.file.is_resolved() {
+            return RebuildStop::Resolved;
         }
         self.receiving.disk(error).into()
     }

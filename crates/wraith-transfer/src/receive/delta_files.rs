@@ -1,7 +1,7 @@
 //! The sender's pieces and chaining values of files that are assembled from old copies. The data
 //! threads add to them; the comparing thread ([`super::delta`]) uses them.
 //!
-//! A file is in this table from its first piece until it is settled. Input from a sender is
+//! A file is in this table from its first piece until it is resolved. Input from a sender is
 //! bounded:
 //!
 //! - Pieces have lengths within their limits, follow each other, and cover the requested ranges
@@ -90,8 +90,8 @@ impl Sketch {
 
     fn add_proofs(&mut self, first: u64, body: &[u8]) -> Result<(), &'static str> {
         let proofs = proofs_in(body).ok_or("chaining values that are cut off")?;
-        let here = self.cvs.len() as u64;
-        if first != here || proofs.len() as u64 > self.chunks - here {
+        let local = self.cvs.len() as u64;
+        if first != local || proofs.len() as u64 > self.chunks - local {
             return Err("chaining values for missing chunks");
         }
         self.cvs.extend_from_slice(proofs);
@@ -152,7 +152,7 @@ impl DeltaFiles {
     }
 
     /// Returns the pieces of a file, once all requested pieces and chaining values have arrived.
-    /// `None` if the file was settled otherwise, or once stopped.
+    /// `None` if the file was resolved otherwise, or once stopped.
     pub(crate) fn pieces(&self, entry: u32) -> Option<Vec<NewPiece>> {
         self.wait(|state| match state.files.get_mut(&entry) {
             Some(sketch) if !sketch.is_complete() => None,
@@ -177,7 +177,7 @@ impl DeltaFiles {
 
     /// Records that chunks below `upto` are present, or in `asked` with their missing bytes. Call
     /// it before the request is sent.
-    pub(crate) fn ask(
+    pub(crate) fn add_requests(
         &self,
         entry: u32,
         upto: u64,
@@ -202,7 +202,7 @@ impl DeltaFiles {
         lock(&self.state).files.get(&entry).is_some_and(|sketch| sketch.upto == sketch.chunks)
     }
 
-    /// Removes a settled file.
+    /// Removes a resolved file.
     pub(crate) fn forget(&self, entry: u32) {
         lock(&self.state).files.remove(&entry);
         self.changed.notify_all();

@@ -43,7 +43,7 @@ fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), Transf
     Ok(())
 }
 
-/// Handles the requested bytes of one chunk. Returns true if the file is settled.
+/// Handles the requested bytes of one chunk. Returns true if the file is resolved.
 pub(super) fn receive_patch(
     receiving: &Receiving<'_>,
     file: &Arc<Incoming>,

@@ -37,12 +37,12 @@ pub(crate) struct Entries {
 }
 
 /// Result of a parsing step.
-pub(crate) enum Step {
+pub(crate) enum ParseResult {
     Entry(Entry),
     /// The hash of all entries.
     End([u8; 32]),
     /// More bytes must be read first.
-    Starved,
+    NeedsMoreBytes,
 }
 
 impl Entries {
@@ -66,7 +66,7 @@ impl Entries {
     }
 
     /// Keeps an entry returned by [`Self::parse`], for [`Self::next`] to return again.
-    pub(crate) fn keep(&mut self, entry: Entry) {
+    pub(crate) fn push_ahead(&mut self, entry: Entry) {
         self.ahead.push_back(entry);
     }
 
@@ -88,28 +88,28 @@ impl Entries {
     }
 
     /// Returns the next entry, those that were read ahead first.
-    pub(crate) fn next(&mut self, session: &Session) -> Result<Step, TransferError> {
+    pub(crate) fn next(&mut self, session: &Session) -> Result<ParseResult, TransferError> {
         match self.ahead.pop_front() {
-            Some(entry) => Ok(Step::Entry(entry)),
+            Some(entry) => Ok(ParseResult::Entry(entry)),
             None => self.parse(session),
         }
     }
 
     /// Returns the next entry that was not read ahead.
-    pub(crate) fn parse(&mut self, session: &Session) -> Result<Step, TransferError> {
+    pub(crate) fn parse(&mut self, session: &Session) -> Result<ParseResult, TransferError> {
         if let Some(hash) = self.ended {
-            return Ok(Step::End(hash));
+            return Ok(ParseResult::End(hash));
         }
         if !self.started {
             match self.buffer.first() {
-                None => return Ok(Step::Starved),
+                None => return Ok(ParseResult::NeedsMoreBytes),
                 Some(byte) if byte == StreamKind::Manifest.byte() => self.buffer.advance(1),
                 Some(_) => return Err(session.protocol("a manifest stream of another kind")),
             }
             self.started = true;
         }
         if self.buffer.len() < 4 {
-            return Ok(Step::Starved);
+            return Ok(ParseResult::NeedsMoreBytes);
         }
         let mut prefix = [0; 4];
         self.buffer.copy_to(&mut prefix);
@@ -121,7 +121,7 @@ impl Entries {
             return Err(session.protocol("a manifest that is too large"));
         }
         if self.buffer.len() < 4 + len {
-            return Ok(Step::Starved);
+            return Ok(ParseResult::NeedsMoreBytes);
         }
         let mut bytes = vec![0; 4 + len];
         self.buffer.copy_to(&mut bytes);
@@ -134,14 +134,14 @@ impl Entries {
         if used != len {
             return Err(session.protocol("trailing bytes after a manifest entry"));
         }
-        self.judge(session, &entry)?;
+        self.check_entry(session, &entry)?;
         self.parsed += 1;
-        Ok(Step::Entry(entry))
+        Ok(ParseResult::Entry(entry))
     }
 
-    fn parse_trailer(&mut self, session: &Session) -> Result<Step, TransferError> {
+    fn parse_trailer(&mut self, session: &Session) -> Result<ParseResult, TransferError> {
         if self.buffer.len() < 4 + TRAILER_BYTES {
-            return Ok(Step::Starved);
+            return Ok(ParseResult::NeedsMoreBytes);
         }
         let mut trailer = [0; 4 + TRAILER_BYTES];
         self.buffer.copy_to(&mut trailer);
@@ -151,7 +151,7 @@ impl Entries {
         }
         self.buffer.advance(4 + TRAILER_BYTES);
         self.ended = Some(hash);
-        Ok(Step::End(hash))
+        Ok(ParseResult::End(hash))
     }
 
     /// Waits for the end of the stream behind the trailer. Dropping a stream before its end stops
@@ -166,7 +166,7 @@ impl Entries {
     }
 
     /// Rejects entries that no honest sender lists.
-    fn judge(&mut self, session: &Session, entry: &Entry) -> Result<(), TransferError> {
+    fn check_entry(&mut self, session: &Session, entry: &Entry) -> Result<(), TransferError> {
         let shown = entry.path.display();
         if let Err(error) = self.order.check(entry.path.as_bytes(), entry.kind == Kind::Dir) {
             return Err(TransferError::UnsafeName { what: format!("{shown}: {error}") });

@@ -13,9 +13,9 @@ use wraith_files::{Entry, Error, Kind, OnConflict, Outcome, RelPath};
 
 use super::Receiving;
 use super::decide::{Verdict, decide};
-use super::entries::{Entries, Step};
+use super::entries::{Entries, ParseResult};
 use super::incoming::Incoming;
-use super::placement::{Fate, Placed, Placement};
+use super::placement::{FolderPlacement, Placed, Placement};
 use super::send_receipt::send_exceptions;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
@@ -88,7 +88,7 @@ fn make_link(
             }
         }
         Err(error) => {
-            receiving.note_unless_fatal(&link.offered, error)?;
+            receiving.record_unless_fatal(&link.offered, error)?;
             receiving.lacks(*number, link, Exception::Blocked, None);
         }
     }
@@ -137,7 +137,7 @@ impl ManifestReader<'_> {
             return Err(session.stopped());
         }
         match self.manifest.next(session)? {
-            Step::Entry(entry) => {
+            ParseResult::Entry(entry) => {
                 let number = self.entries as u32;
                 self.entries += 1;
                 self.act_on(number, entry)?;
@@ -146,12 +146,12 @@ impl ManifestReader<'_> {
                 }
                 Ok(true)
             }
-            Step::End(hash) => {
+            ParseResult::End(hash) => {
                 let known = self.receiving.manifest_hash.set(hash);
                 debug_assert!(known.is_ok(), "a manifest ends once");
                 Ok(false)
             }
-            Step::Starved => {
+            ParseResult::NeedsMoreBytes => {
                 self.send_wants()?;
                 let read = session.wait(self.manifest.stream().read_chunk());
                 let read = read.map_err(|error| session.read_failed(error))?;
@@ -166,12 +166,12 @@ impl ManifestReader<'_> {
         let receiving = self.receiving;
         let offered = entry.path.clone();
         let placed = match self.placement.of(&offered) {
-            Ok(Fate::Goes(path)) => Placed { entry: Entry { path, ..entry }, offered },
-            Ok(Fate::Skipped) => {
+            Ok(FolderPlacement::At(path)) => Placed { entry: Entry { path, ..entry }, offered },
+            Ok(FolderPlacement::Skipped) => {
                 self.pass(number, &Placed { entry, offered }, Exception::Skipped);
                 return Ok(());
             }
-            Ok(Fate::Refused) => {
+            Ok(FolderPlacement::Refused) => {
                 self.pass(number, &Placed { entry, offered }, Exception::Blocked);
                 return Ok(());
             }
@@ -188,7 +188,7 @@ impl ManifestReader<'_> {
             let what = "not part of the accepted offer; left out";
             receiving.events.event(Event::Note { path: &placed.offered.display(), what: &what });
             if placed.entry.kind == Kind::Dir {
-                self.placement.set(placed.offered.clone(), Fate::Refused);
+                self.placement.set(placed.offered.clone(), FolderPlacement::Refused);
             }
             self.pass(number, &placed, Exception::Blocked);
             return Ok(());
@@ -207,8 +207,8 @@ impl ManifestReader<'_> {
                     }
                     // The contents of this folder must not go into any other folder.
                     Err(error) => {
-                        receiving.note_unless_fatal(&placed.offered, error)?;
-                        self.placement.set(placed.offered.clone(), Fate::Refused);
+                        receiving.record_unless_fatal(&placed.offered, error)?;
+                        self.placement.set(placed.offered.clone(), FolderPlacement::Refused);
                         receiving.lacks(number, &placed, Exception::Blocked, None);
                         Ok(())
                     }
@@ -257,7 +257,7 @@ impl ManifestReader<'_> {
             OnConflict::Skip => {
                 let what = "the name is taken; the folder and its contents are skipped";
                 receiving.events.event(Event::Note { path: &offered.display(), what: &what });
-                self.placement.set(offered.clone(), Fate::Skipped);
+                self.placement.set(offered.clone(), FolderPlacement::Skipped);
                 return Ok(None);
             }
             OnConflict::Overwrite if !is_ours => {
@@ -282,7 +282,7 @@ impl ManifestReader<'_> {
         };
         let what = format!("the name is taken; the received folder is named {}", path.display());
         receiving.events.event(Event::Note { path: &offered.display(), what: &what });
-        self.placement.set(offered.clone(), Fate::Goes(path.clone()));
+        self.placement.set(offered.clone(), FolderPlacement::At(path.clone()));
         Ok(Some(path))
     }
 
@@ -304,8 +304,8 @@ impl ManifestReader<'_> {
         let entry = &placed.entry;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (wanted, missing, here) = match decide(receiving, (number, &placed), before_reading)? {
-            Verdict::Want { wanted, missing, here } => (wanted, missing, here),
+        let (wanted, missing, local) = match decide(receiving, (number, &placed), before_reading)? {
+            Verdict::Want { wanted, missing, local } => (wanted, missing, local),
             Verdict::Pass(exception) => {
                 self.pass(number, &placed, exception);
                 return Ok(());
@@ -323,8 +323,8 @@ impl ManifestReader<'_> {
         if let Wanted::Chunks(_) = &wanted {
             receiving.progress.add_found(entry.size() - missing);
         }
-        self.wants.add(number, &wanted, here.old.is_some());
-        self.wanted.push((number, Arc::new(Incoming::new(number, placed, wanted, here))));
+        self.wants.add(number, &wanted, local.old.is_some());
+        self.wanted.push((number, Arc::new(Incoming::new(number, placed, wanted, local))));
         Ok(())
     }
 }

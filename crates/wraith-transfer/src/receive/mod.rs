@@ -140,7 +140,7 @@ impl Receiving<'_> {
 
     /// Fails if the target folder was deleted. Writes would still succeed, but the files would be
     /// lost in the end.
-    fn look_at_target(&self) -> Result<(), TransferError> {
+    fn check_target(&self) -> Result<(), TransferError> {
         if self.target.is_deleted() { Err(self.is_deleted()) } else { Ok(()) }
     }
 
@@ -168,7 +168,7 @@ impl Receiving<'_> {
 
     /// Reports an error that concerns only the entry offered as `path`. Returns an error that would
     /// affect every other file too.
-    fn note_unless_fatal(&self, path: &RelPath, error: Error) -> Result<(), TransferError> {
+    fn record_unless_fatal(&self, path: &RelPath, error: Error) -> Result<(), TransferError> {
         let local = matches!(
             error,
             Error::Permission { .. }
@@ -207,7 +207,7 @@ impl Receiving<'_> {
         let absent = InPlace::Absent { bytes, entry: number, exception, root };
         self.in_place(&placed.offered, absent);
         if matches!(placed.entry.kind, Kind::File { .. }) {
-            self.settled(placed, exception.status(), None, change);
+            self.resolved(placed, exception.status(), None, change);
         }
     }
 
@@ -257,7 +257,7 @@ impl Receiving<'_> {
         self.events.event(Event::InPlace { path, what });
     }
 
-    fn settled(
+    fn resolved(
         &self,
         placed: &Placed,
         status: FileStatus,
@@ -408,7 +408,7 @@ fn work(
             });
         }
         scope.spawn(move || {
-            session.watch(|| receiving.is_due(writer), || receiving.look_at_target(), stop)
+            session.watch(|| receiving.is_due(writer), || receiving.check_target(), stop)
         });
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
@@ -422,12 +422,12 @@ fn work(
             scope.spawn(move || session.run_or_fail(|| delta::work(receiving, writer)));
         }
         session.run_or_fail(|| {
-            let settled = receiving.table.wait_until_settled();
+            let resolved = receiving.table.wait_until_resolved();
             let links = reading.join().expect("the manifest thread does not panic");
             receiving.deltas.stop();
             receiving.naming.end();
             naming.join().expect("the naming thread does not panic");
-            if settled && !session.is_over() {
+            if resolved && !session.is_over() {
                 manifest::finish_tree(receiving, links, writer)?;
                 let reached = receiving.reached()?;
                 let said = durability.then_some(reached as u8);

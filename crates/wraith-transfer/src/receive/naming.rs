@@ -10,7 +10,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_files::{CHUNK_BYTES, Error, PartFile, Root, Unnamed};
+use wraith_files::{CHUNK_BYTES, Error, PartFile, Root, UncommittedFile};
 
 use super::Receiving;
 use super::incoming::Incoming;
@@ -26,7 +26,7 @@ const GATHER_TIME: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct Complete {
     pub(super) file: Arc<Incoming>,
-    pub(super) content: Unnamed,
+    pub(super) content: UncommittedFile,
     pub(super) root: Root,
 }
 

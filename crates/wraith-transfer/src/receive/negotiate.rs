@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_pushed_to_who_has_some_of_it_from_before_or_gives_it_on() {
+    fn no_file_is_pushed_to_a_resuming_or_forwarding_receiver() {
         let folder = tempfile::tempdir().unwrap();
         let identity = wraith_crypto::SecretIdentity::from_seed([1; 32]);
         let mut options = ReceiveOptions::new(folder.path().to_owned(), [7; 16], identity);

@@ -1,7 +1,7 @@
 //! Table of the wanted but unsettled files. Data threads look files up by entry number. While the
 //! table is full, the manifest is not read.
 //!
-//! A file is in the table from just before its Want is sent until it is settled. A record for an
+//! A file is in the table from just before its Want is sent until it is resolved. A record for an
 //! entry outside the table was never requested, or is a duplicate.
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(crate) struct OutstandingFiles<F> {
 struct OutstandingState<F> {
     files: HashMap<u32, Arc<F>>,
     path_bytes: usize,
-    /// Number of files in `files`, or taken and not settled yet.
+    /// Number of files in `files`, or taken and not resolved yet.
     outstanding: usize,
     manifest_ended: bool,
     stopped: bool,
@@ -73,7 +73,7 @@ impl<F: Outstanding> OutstandingFiles<F> {
     }
 
     /// Takes a file out: no further record may name it. It stays outstanding until
-    /// [`Self::settle`].
+    /// [`Self::resolve`].
     pub(crate) fn take(&self, entry: u32) -> Option<Arc<F>> {
         let mut state = lock(&self.state);
         let file = state.files.remove(&entry)?;
@@ -82,7 +82,7 @@ impl<F: Outstanding> OutstandingFiles<F> {
     }
 
     /// Settles a file that was taken.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn resolve(&self) {
         let mut state = lock(&self.state);
         state.outstanding -= 1;
         let quiet = state.outstanding > 0
@@ -101,8 +101,8 @@ impl<F: Outstanding> OutstandingFiles<F> {
         self.changed.notify_all();
     }
 
-    /// Waits until the manifest has ended and all files are settled. Returns false once stopped.
-    pub(crate) fn wait_until_settled(&self) -> bool {
+    /// Waits until the manifest has ended and all files are resolved. Returns false once stopped.
+    pub(crate) fn wait_until_resolved(&self) -> bool {
         let mut state = lock(&self.state);
         while !(state.stopped || state.manifest_ended && state.outstanding == 0) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -141,9 +141,9 @@ mod tests {
         assert!(table.take(7).is_none() && table.get(7).is_none());
         assert!(table.is_due());
         std::thread::scope(|scope| {
-            let end = scope.spawn(|| table.wait_until_settled());
+            let end = scope.spawn(|| table.wait_until_resolved());
             table.manifest_ended();
-            table.settle();
+            table.resolve();
             assert!(end.join().unwrap());
         });
     }
@@ -155,7 +155,7 @@ mod tests {
         std::thread::scope(|scope| {
             let room = scope.spawn(|| table.wait_for_room());
             table.take(0);
-            table.settle();
+            table.resolve();
             assert!(room.join().unwrap());
         });
     }

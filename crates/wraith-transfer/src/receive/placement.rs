@@ -8,9 +8,9 @@ use wraith_files::{Entry, RelPath, UnsafeName};
 
 /// Placement of a folder and of everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum FolderPlacement {
     /// The folder has this path.
-    Goes(RelPath),
+    At(RelPath),
     /// Another object has its name, and the policy keeps the other object.
     Skipped,
     /// The user has not accepted it.
@@ -30,27 +30,27 @@ pub(crate) struct Placed {
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     /// Folders above the current entry that are not simply under their own names, deepest last.
-    above: Vec<(RelPath, Fate)>,
+    above: Vec<(RelPath, FolderPlacement)>,
 }
 
 impl Placement {
     /// Returns the placement of the next manifest entry. Fails if its path would be too long.
-    pub(super) fn of(&mut self, offered: &RelPath) -> Result<Fate, UnsafeName> {
+    pub(super) fn of(&mut self, offered: &RelPath) -> Result<FolderPlacement, UnsafeName> {
         while let Some((folder, fate)) = self.above.last() {
             let Some(rest) = below(offered, folder) else {
                 self.above.pop();
                 continue;
             };
             return match fate {
-                Fate::Goes(place) => place.join(rest).map(Fate::Goes),
+                FolderPlacement::At(place) => place.join(rest).map(FolderPlacement::At),
                 nowhere => Ok(nowhere.clone()),
             };
         }
-        Ok(Fate::Goes(offered.clone()))
+        Ok(FolderPlacement::At(offered.clone()))
     }
 
     /// Sets the placement of the folder passed last to [`Self::of`], and so of everything below it.
-    pub(super) fn set(&mut self, folder: RelPath, fate: Fate) {
+    pub(super) fn set(&mut self, folder: RelPath, fate: FolderPlacement) {
         self.above.push((folder, fate));
     }
 }
@@ -71,23 +71,23 @@ mod tests {
     #[test]
     fn everything_below_a_folder_goes_where_it_goes_and_nothing_else_does() {
         let mut placement = Placement::default();
-        let goes = |to: &str| Ok(Fate::Goes(path(to)));
+        let goes = |to: &str| Ok(FolderPlacement::At(path(to)));
         assert_eq!(placement.of(&path("a")), goes("a"));
-        placement.set(path("a"), Fate::Goes(path("a (1)")));
+        placement.set(path("a"), FolderPlacement::At(path("a (1)")));
         assert_eq!(placement.of(&path("a/b")), goes("a (1)/b"));
-        placement.set(path("a/b"), Fate::Goes(path("a (1)/b (1)")));
+        placement.set(path("a/b"), FolderPlacement::At(path("a (1)/b (1)")));
         assert_eq!(placement.of(&path("a/b/c")), goes("a (1)/b (1)/c"));
         assert_eq!(placement.of(&path("a/bc")), goes("a (1)/bc"));
-        placement.set(path("a/bc"), Fate::Skipped);
-        assert_eq!(placement.of(&path("a/bc/d/e")), Ok(Fate::Skipped));
+        placement.set(path("a/bc"), FolderPlacement::Skipped);
+        assert_eq!(placement.of(&path("a/bc/d/e")), Ok(FolderPlacement::Skipped));
         assert_eq!(placement.of(&path("ab")), goes("ab"));
         assert!(placement.above.is_empty());
     }
 
     #[test]
-    fn a_path_that_another_name_makes_too_long_is_told() {
+    fn a_path_that_a_rename_makes_too_long_is_reported() {
         let mut placement = Placement::default();
-        placement.set(path("a"), Fate::Goes(path("a (1)")));
+        placement.set(path("a"), FolderPlacement::At(path("a (1)")));
         let long = format!("a/{}", ["x".repeat(255).as_str(); 16].join("/"));
         assert!(placement.of(&path(&long[..4095])).is_err());
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use wraith_files::{Entry, Kind, OnConflict, RelPath};
 
-use super::placement::{Fate, Placement};
+use super::placement::{FolderPlacement, Placement};
 use super::preview::{Conflicts, Preview, PreviewOutcome, Previewed};
 
 /// Predicted action for one entry.
@@ -67,7 +67,7 @@ impl Planner<'_> {
         let (entry, offered) = (&previewed.entry, &previewed.entry.path);
         // A path that becomes too long is reported when it is received.
         let path = match self.placement.of(offered) {
-            Ok(Fate::Goes(path)) => path,
+            Ok(FolderPlacement::At(path)) => path,
             _ => return Planned { entry, action: Action::Skip, path: offered.clone() },
         };
         let starts =
@@ -98,10 +98,12 @@ impl Planner<'_> {
             _ => path,
         };
         match action {
-            Action::Skip if is_folder => self.placement.set(offered.clone(), Fate::Skipped),
+            Action::Skip if is_folder => {
+                self.placement.set(offered.clone(), FolderPlacement::Skipped)
+            }
             Action::Rename if is_folder => {
                 self.taken.insert(path.clone());
-                self.placement.set(offered.clone(), Fate::Goes(path.clone()));
+                self.placement.set(offered.clone(), FolderPlacement::At(path.clone()));
             }
             Action::Overwrite if is_folder => self.fresh = Some(offered.clone()),
             _ => {}

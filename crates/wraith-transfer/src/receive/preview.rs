@@ -14,8 +14,8 @@ use wraith_files::{
     CHUNK_BYTES, Entry, ExistingKind, Kind, OnConflict, RelPath, TargetDir, chunk_count,
 };
 
-use super::entries::{Entries, Step};
-use super::placement::{Fate, Placement};
+use super::entries::{Entries, ParseResult};
+use super::placement::{FolderPlacement, Placement};
 use super::renamed_folders::RenamedFolders;
 use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
@@ -100,15 +100,15 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
     let mut path_bytes = 0;
     while entries.ahead().len() < PREVIEW_ENTRIES_MAX && path_bytes < PREVIEW_PATH_BYTES_MAX {
         match entries.parse(session)? {
-            Step::Entry(entry) => {
+            ParseResult::Entry(entry) => {
                 path_bytes += entry.path.as_bytes().len();
                 if let Kind::Symlink { target } = &entry.kind {
                     path_bytes += target.len();
                 }
-                entries.keep(entry);
+                entries.push_ahead(entry);
             }
-            Step::End(_) => return Ok(true),
-            Step::Starved => {
+            ParseResult::End(_) => return Ok(true),
+            ParseResult::NeedsMoreBytes => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 let read = session.wait_within(left, entries.stream().read_chunk());
                 let Some(read) = read else { return Ok(false) };
@@ -127,10 +127,14 @@ pub(crate) fn preview(
     part_key: &[u8; 32],
     renamed: Option<&RenamedFolders>,
 ) -> Preview {
-    let mut look =
-        target.map(|target| Look { target, part_key, renamed, placement: Placement::default() });
+    let mut look = target.map(|target| TargetInspector {
+        target,
+        part_key,
+        renamed,
+        placement: Placement::default(),
+    });
     let look = |entry: &Entry| {
-        let seen = look.as_mut().map(|look| look.at(entry));
+        let seen = look.as_mut().map(|look| look.inspect(entry));
         let (outcome, copy) = seen.unwrap_or((PreviewOutcome::New, None));
         Previewed { entry: entry.clone(), outcome, copy }
     };
@@ -138,19 +142,19 @@ pub(crate) fn preview(
 }
 
 /// Inspects the target for one entry after the other.
-struct Look<'a> {
+struct TargetInspector<'a> {
     target: &'a TargetDir,
     part_key: &'a [u8; 32],
     renamed: Option<&'a RenamedFolders>,
     placement: Placement,
 }
 
-impl Look<'_> {
+impl TargetInspector<'_> {
     /// Returns the state of the entry's path, and its name if it is renamed.
-    fn at(&mut self, entry: &Entry) -> (PreviewOutcome, Option<RelPath>) {
+    fn inspect(&mut self, entry: &Entry) -> (PreviewOutcome, Option<RelPath>) {
         let offered = &entry.path;
         // A folder that is yet to be created is empty.
-        let Ok(Fate::Goes(path)) = self.placement.of(offered) else {
+        let Ok(FolderPlacement::At(path)) = self.placement.of(offered) else {
             return (PreviewOutcome::New, None);
         };
         let entry = Entry { path, ..entry.clone() };
@@ -174,7 +178,7 @@ impl Look<'_> {
             .filter(|_| is_folder)
             .and_then(|renamed| renamed.find(offered, &entry.path));
         if is_folder {
-            let fate = ours.clone().map_or(Fate::Skipped, Fate::Goes);
+            let fate = ours.clone().map_or(FolderPlacement::Skipped, FolderPlacement::At);
             self.placement.set(offered.clone(), fate);
         }
         (outcome, ours.or_else(|| self.target.free_copy(&entry.path)))

@@ -117,6 +117,6 @@ fn place(
     body: &[&[u8]],
 ) -> Result<(), TransferError> {
     file.receive_whole(receiving, body, root)?;
-    receiving.table.settle();
+    receiving.table.resolve();
     Ok(())
 }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_of_more_or_of_somebody_else_is_not_covered() {
+    fn a_larger_offer_or_another_senders_is_not_covered() {
         let (shown, sender) = (shown(None), NodeId([1; 32]));
         let same = shown.offer.clone();
         assert!(shown.covers(sender, &same));

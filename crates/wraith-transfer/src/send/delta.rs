@@ -31,12 +31,12 @@ const PROOFS_PER_RECORD: usize = 1024;
 
 /// Pieces that were cut and not written yet, contiguous from `at` on.
 #[derive(Debug)]
-struct Cut {
+struct SketchBuffer {
     at: u64,
     body: Vec<u8>,
 }
 
-impl Cut {
+impl SketchBuffer {
     fn from(at: u64) -> Self {
         Self { at, body: Vec::new() }
     }
@@ -51,18 +51,18 @@ impl Cut {
 }
 
 /// Why sending stopped early: the file ended otherwise, or the transfer did.
-enum Stop {
+enum DeltaStop {
     File(Ending),
     Transfer(TransferError),
 }
 
-impl From<TransferError> for Stop {
+impl From<TransferError> for DeltaStop {
     fn from(error: TransferError) -> Self {
         Self::Transfer(error)
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for DeltaStop {
     fn from(error: Error) -> Self {
         Self::File(ending_of(&error))
     }
@@ -108,12 +108,12 @@ impl Worker<'_> {
         progress.end_file(job.entry);
         match done {
             Ok((ending, root)) => {
-                self.settle(job.entry, &job.item, ending, Some(root));
+                self.resolve(job.entry, &job.item, ending, Some(root));
                 let (entry, chunks) = (job.entry, file.sent);
                 self.write_header(Header::End { entry, ending, chunks, root })
             }
-            Err(Stop::File(ending)) => self.end(&job, ending, file.sent),
-            Err(Stop::Transfer(error)) => Err(error),
+            Err(DeltaStop::File(ending)) => self.end(&job, ending, file.sent),
+            Err(DeltaStop::Transfer(error)) => Err(error),
         }
     }
 
@@ -121,7 +121,7 @@ impl Worker<'_> {
         &mut self,
         file: &mut Sketched<'_>,
         unless: Option<Root>,
-    ) -> Result<(Ending, Root), Stop> {
+    ) -> Result<(Ending, Root), DeltaStop> {
         let root = self.sketch(file, unless)?;
         let progress = &self.sending.options.progress;
         if unless == Some(root) {
@@ -150,9 +150,9 @@ impl Worker<'_> {
 
     /// Reads the file and sends its pieces and chaining values. With `unless`, sends nothing before
     /// the root is known to differ.
-    fn sketch(&mut self, file: &mut Sketched<'_>, unless: Option<Root>) -> Result<Root, Stop> {
+    fn sketch(&mut self, file: &mut Sketched<'_>, unless: Option<Root>) -> Result<Root, DeltaStop> {
         let mut cutter = Cutter::new(first_size(file.size));
-        let (mut cut, mut proofs, mut first) = (Cut::from(0), Vec::new(), 0);
+        let (mut sketch_buffer, mut proofs, mut first) = (SketchBuffer::from(0), Vec::new(), 0);
         let mut root = RootBuilder::new();
         let chunks = file.source.chunks();
         for index in 0..chunks {
@@ -162,25 +162,25 @@ impl Worker<'_> {
             let cv = Tree::Blake3.chunk_cv(index, &[bytes]);
             root.set(index, cv);
             proofs.extend_from_slice(&cv);
-            cutter.feed(bytes, |piece| cut.push(&piece));
+            cutter.feed(bytes, |piece| sketch_buffer.push(&piece));
             if unless.is_none() && proofs.len() >= PROOFS_PER_RECORD / 8 * PROOF_BYTES {
-                self.write_sketch(file.entry, &mut cut)?;
+                self.write_sketch(file.entry, &mut sketch_buffer)?;
                 self.write_proofs(file.entry, first, &mut proofs)?;
                 first = index + 1;
             }
         }
-        cutter.finish().iter().for_each(|piece| cut.push(piece));
+        cutter.finish().iter().for_each(|piece| sketch_buffer.push(piece));
         check_unchanged(file.source)?;
         let root = root.finish(file.size).expect("every chunk was hashed");
         if unless != Some(root) {
-            self.write_sketch(file.entry, &mut cut)?;
+            self.write_sketch(file.entry, &mut sketch_buffer)?;
             self.write_proofs(file.entry, first, &mut proofs)?;
         }
         Ok(root)
     }
 
     /// Sends the finer pieces of some ranges.
-    fn refine(&mut self, file: &mut Sketched<'_>, refine: &Refine) -> Result<(), Stop> {
+    fn refine(&mut self, file: &mut Sketched<'_>, refine: &Refine) -> Result<(), DeltaStop> {
         let session = self.sending.session;
         let spans = ascending(&refine.spans, 0..file.size);
         let (Some(size), Some(spans)) = (PieceSize::new(refine.average), spans) else {
@@ -188,26 +188,27 @@ impl Worker<'_> {
         };
         let mut read = 0;
         for span in spans {
-            let (mut cutter, mut cut) = (Cutter::new(size), Cut::from(span.start));
+            let (mut cutter, mut sketch_buffer) =
+                (Cutter::new(size), SketchBuffer::from(span.start));
             let mut at = span.start;
             while at < span.end {
                 let len = (span.end - at).min(CHUNK_BYTES as u64) as usize;
                 file.source.read_at(at, &mut file.buffer[..len])?;
-                cutter.feed(&file.buffer[..len], |piece| cut.push(&piece));
+                cutter.feed(&file.buffer[..len], |piece| sketch_buffer.push(&piece));
                 (at, read) = (at + len as u64, read + 1);
                 self.check_running(file, read)?;
-                if cut.is_full() {
-                    self.write_sketch(file.entry, &mut cut)?;
+                if sketch_buffer.is_full() {
+                    self.write_sketch(file.entry, &mut sketch_buffer)?;
                 }
             }
-            cutter.finish().iter().for_each(|piece| cut.push(piece));
-            self.write_sketch(file.entry, &mut cut)?;
+            cutter.finish().iter().for_each(|piece| sketch_buffer.push(piece));
+            self.write_sketch(file.entry, &mut sketch_buffer)?;
         }
         check_unchanged(file.source)
     }
 
     /// Sends the requested bytes, one record per affected chunk.
-    fn patch(&mut self, file: &mut Sketched<'_>, lack: &Lack) -> Result<(), Stop> {
+    fn patch(&mut self, file: &mut Sketched<'_>, lack: &Lack) -> Result<(), DeltaStop> {
         let (session, before) = (self.sending.session, chunk_start(file.upto));
         let decided = before..chunk_start(lack.upto).min(file.size);
         let is_forward = lack.upto > file.upto && lack.upto <= file.source.chunks();
@@ -258,15 +259,19 @@ impl Worker<'_> {
         self.write_header(Header::Pulse { entry, chunks })
     }
 
-    fn write_sketch(&mut self, entry: u32, cut: &mut Cut) -> Result<(), TransferError> {
-        for body in cut.body.chunks(PIECES_PER_RECORD * PIECE_BYTES) {
-            let at = cut.at;
+    fn write_sketch(
+        &mut self,
+        entry: u32,
+        sketch_buffer: &mut SketchBuffer,
+    ) -> Result<(), TransferError> {
+        for body in sketch_buffer.body.chunks(PIECES_PER_RECORD * PIECE_BYTES) {
+            let at = sketch_buffer.at;
             let len = body.len() as u32;
             self.write_record(Header::Sketch { entry, at, len }, body)?;
             let lens = crate::delta::pieces_in(body).expect("whole pieces were put there");
-            cut.at += lens.map(|piece| u64::from(piece.len)).sum::<u64>();
+            sketch_buffer.at += lens.map(|piece| u64::from(piece.len)).sum::<u64>();
         }
-        cut.body.clear();
+        sketch_buffer.body.clear();
         Ok(())
     }
 
@@ -295,8 +300,8 @@ impl Worker<'_> {
 }
 
 /// Fails if the file has changed since it was opened.
-fn check_unchanged(source: &SourceFile) -> Result<(), Stop> {
-    if source.unchanged() { Ok(()) } else { Err(Stop::File(Ending::Changed)) }
+fn check_unchanged(source: &SourceFile) -> Result<(), DeltaStop> {
+    if source.unchanged() { Ok(()) } else { Err(DeltaStop::File(Ending::Changed)) }
 }
 
 /// Converts spans to ranges. Returns `None` unless they ascend without overlaps within `bounds` and

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_reach_the_worker_that_has_the_file_and_nobody_else() {
+    fn messages_reach_only_the_worker_of_their_file() {
         let asks = DeltaRequests::default();
         asks.open(7);
         asks.deliver(lack(8, 1));

@@ -1,5 +1,5 @@
 //! A file of more than one chunk while it is sent. Workers claim its chunks one by one; the worker
-//! that settles the last chunk ends the file.
+//! that resolves the last chunk ends the file.
 //!
 //! Every chunk, wanted or not, is read and hashed once, and the zeros of every hole are added to
 //! the root. The final root therefore covers the whole file. A file that the receiver may already
@@ -41,7 +41,7 @@ impl Claim {
     }
 }
 
-/// Tracks the claimed and settled chunks of a file.
+/// Tracks the claimed and resolved chunks of a file.
 #[derive(Debug)]
 pub(crate) struct Claims {
     chunks: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Claims {
 struct ClaimState {
     /// Number of claimed chunks; they are claimed in order.
     claimed: u64,
-    settled: u64,
+    resolved: u64,
     /// The run of the next chunk, and the position after it. The extent map is read no further: a
     /// file may have millions of holes.
     run: Run,
@@ -67,7 +67,7 @@ impl Claims {
     /// `cursor`.
     pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, cursor: RunCursor) -> Self {
         let hole_run = if tree.knows_zeros() { chunks } else { HOLE_RUN_CHUNKS };
-        let state = ClaimState { claimed: 0, settled: 0, run: Run::Data(0..0), cursor };
+        let state = ClaimState { claimed: 0, resolved: 0, run: Run::Data(0..0), cursor };
         Self { chunks, wanted, hole_run, state: Mutex::new(state) }
     }
 
@@ -95,11 +95,11 @@ impl Claims {
         Some(claim)
     }
 
-    /// Settles a claim. Returns true for exactly one caller: the one that settles the last claim.
-    pub(crate) fn settle(&self, claim: Claim) -> bool {
+    /// Settles a claim. Returns true for exactly one caller: the one that resolves the last claim.
+    pub(crate) fn resolve(&self, claim: Claim) -> bool {
         let mut state = lock(&self.state);
-        state.settled += claim.count();
-        state.settled == self.chunks
+        state.resolved += claim.count();
+        state.resolved == self.chunks
     }
 }
 
@@ -182,7 +182,7 @@ impl LargeFile {
     }
 
     /// Stops sending the file if it has disappeared or changed.
-    pub(super) fn look(&self) {
+    pub(super) fn check_change(&self) {
         let change = lock(&self.job).as_ref().and_then(|job| job.item.found.change());
         if change.is_some() {
             self.break_off(Ending::Changed);
@@ -263,7 +263,7 @@ mod tests {
             Claim::Send(8),
         ];
         assert_eq!(all, expected);
-        let ends: Vec<bool> = all.into_iter().map(|claim| claims.settle(claim)).collect();
+        let ends: Vec<bool> = all.into_iter().map(|claim| claims.resolve(claim)).collect();
         assert_eq!(ends, [false, false, false, false, false, true]);
     }
 

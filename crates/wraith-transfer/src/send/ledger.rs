@@ -5,7 +5,7 @@
 //! - An entry's content is in the digest once, if it was sent or is the same at the receiver.
 //! - An entry's exception is the reason why the receiver lacks the entry. It is in the digest once,
 //!   if the receiver reported it or the sender could not read the file.
-//! - The receiver can except only settled entries, each once.
+//! - The receiver can except only resolved entries, each once.
 //!
 //! Memory: two bits per entry.
 
@@ -18,23 +18,23 @@ use crate::receipt::Receipt;
 
 /// Records of the entries; see the module documentation.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct EntryLedger {
     contents: ContentDigest,
-    /// Files settled with a root, and other decided entries; excepted ones are removed.
+    /// Files resolved with a root, and other decided entries; excepted ones are removed.
     files: EntrySet,
     others: EntrySet,
-    figures: Figures,
-    /// False once a settled file was excepted: its bytes are no longer known.
+    counts: EntryCounts,
+    /// False once a resolved file was excepted: its bytes are no longer known.
     bytes_known: bool,
 }
 
 /// Counts of the entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Figures {
+pub(super) struct EntryCounts {
     /// Number of files that the receiver has.
     pub(super) verified: u64,
     /// Number of files whose content was sent or is the same at the receiver, and their bytes.
-    pub(super) settled: u64,
+    pub(super) resolved: u64,
     pub(super) bytes: u64,
     /// Number of entries that the receiver skipped because it kept another object under their
     /// names.
@@ -47,24 +47,24 @@ pub(super) struct Figures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mismatch {
     /// The counts differ.
-    Figures,
+    EntryCounts,
     /// The contents digest differs.
     Contents,
 }
 
-impl Books {
+impl EntryLedger {
     pub(super) fn new() -> Self {
         Self { bytes_known: true, ..Self::default() }
     }
 
     /// Records that the content of a file was sent, or is the same at the receiver. Call it before
     /// the record is sent.
-    pub(super) fn settled(&mut self, entry: u32, root: &Root, bytes: u64) {
+    pub(super) fn resolved(&mut self, entry: u32, root: &Root, bytes: u64) {
         self.contents.add(entry, root);
         self.files.insert(entry);
-        self.figures.verified += 1;
-        self.figures.settled += 1;
-        self.figures.bytes = self.figures.bytes.saturating_add(bytes);
+        self.counts.verified += 1;
+        self.counts.resolved += 1;
+        self.counts.bytes = self.counts.bytes.saturating_add(bytes);
     }
 
     /// Records that an entry without content was decided.
@@ -86,7 +86,7 @@ impl Books {
         let exception = exception.ok_or("an exception with an invalid reason")?;
         let entry = u32::try_from(excepted.entry).map_err(|_| NOT_SETTLED)?;
         if self.files.remove(entry) {
-            self.figures.verified -= 1;
+            self.counts.verified -= 1;
             self.bytes_known = false;
         } else if !self.others.remove(entry) {
             return Err(NOT_SETTLED);
@@ -97,25 +97,25 @@ impl Books {
 
     fn count(&mut self, exception: Exception) {
         let count = match exception.is_failure() {
-            true => &mut self.figures.failed,
-            false => &mut self.figures.kept,
+            true => &mut self.counts.failed,
+            false => &mut self.counts.kept,
         };
         *count += 1;
     }
 
-    pub(super) fn figures(&self) -> Figures {
-        self.figures
+    pub(super) fn counts(&self) -> EntryCounts {
+        self.counts
     }
 
-    /// Compares a receipt with the records, once every entry is settled.
+    /// Compares a receipt with the records, once every entry is resolved.
     pub(super) fn check(&self, receipt: &Receipt) -> Result<(), Mismatch> {
-        let Figures { verified, bytes, kept, failed, .. } = self.figures;
+        let EntryCounts { verified, bytes, kept, failed, .. } = self.counts;
         let bytes_fit =
             if self.bytes_known { receipt.bytes == bytes } else { receipt.bytes <= bytes };
         if (receipt.verified, receipt.kept, receipt.failed) != (verified, kept, failed)
             || !bytes_fit
         {
-            return Err(Mismatch::Figures);
+            return Err(Mismatch::EntryCounts);
         }
         if receipt.contents != self.contents.digest() {
             return Err(Mismatch::Contents);
@@ -159,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_settled_can_be_excepted_and_that_once() {
-        let mut books = Books::new();
-        books.settled(7, &[1; 32], 100);
-        books.passed(200);
-        books.left_out(8, Exception::Unreadable);
+    fn only_resolved_entries_can_be_excepted_and_only_once() {
+        let mut ledger = EntryLedger::new();
+        ledger.resolved(7, &[1; 32], 100);
+        ledger.passed(200);
+        ledger.left_out(8, Exception::Unreadable);
         for lie in [
             excepted(0, Exception::Blocked),
             excepted(8, Exception::Blocked),
@@ -175,13 +175,13 @@ mod tests {
             Excepted { entry: 7, reason: 0 },
             Excepted { entry: 7, reason: 261 },
         ] {
-            assert!(books.except(&lie).is_err(), "{lie:?}");
+            assert!(ledger.except(&lie).is_err(), "{lie:?}");
         }
-        books.except(&excepted(7, Exception::Skipped)).unwrap();
-        books.except(&excepted(200, Exception::Blocked)).unwrap();
-        assert!(books.except(&excepted(7, Exception::Skipped)).is_err());
-        assert!(books.except(&excepted(200, Exception::Blocked)).is_err());
-        let figures = Figures { verified: 0, settled: 1, bytes: 100, kept: 1, failed: 2 };
-        assert_eq!(books.figures(), figures);
+        ledger.except(&excepted(7, Exception::Skipped)).unwrap();
+        ledger.except(&excepted(200, Exception::Blocked)).unwrap();
+        assert!(ledger.except(&excepted(7, Exception::Skipped)).is_err());
+        assert!(ledger.except(&excepted(200, Exception::Blocked)).is_err());
+        let counts = EntryCounts { verified: 0, resolved: 1, bytes: 100, kept: 1, failed: 2 };
+        assert_eq!(ledger.counts(), counts);
     }
 }

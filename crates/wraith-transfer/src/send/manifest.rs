@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
-use wraith_files::{Found, Kind, Tree, Walk, WalkSummary};
+use wraith_files::{Kind, Tree, Walk, WalkEntry, WalkSummary};
 use wraith_transport::SendStream;
 
 use super::Sending;
 use super::plan::Planned;
-use super::pushes::{Choice, ToPush};
+use super::pushes::{PushSelection, ToPush};
 use crate::cancel::Cancel;
 use crate::error::TransferError;
 use crate::events::Event;
@@ -33,7 +33,7 @@ const BATCH_BYTES_MAX: usize = 64 * 1024;
 /// An announced entry, with the data that workers need to send it.
 #[derive(Debug)]
 pub(crate) struct Announced {
-    pub(crate) found: Found,
+    pub(crate) found: WalkEntry,
 }
 
 impl Announced {
@@ -87,7 +87,7 @@ fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
 pub(super) fn write(
     sending: &Sending<'_>,
     stream: SendStream,
-    choice: Choice,
+    choice: PushSelection,
     chosen: Sender<ToPush>,
 ) -> Result<(), TransferError> {
     let mut writer = ManifestWriter {
@@ -130,12 +130,12 @@ struct ManifestWriter<'a> {
     announced: Vec<Announced>,
     /// Selection of the files to push, and the channel to the worker that sends them. `None` once
     /// the first entries are written.
-    to_push: Option<(Choice, Sender<ToPush>)>,
+    to_push: Option<(PushSelection, Sender<ToPush>)>,
     flush_at: usize,
 }
 
 impl ManifestWriter<'_> {
-    fn add(&mut self, mut found: Found) -> Result<(), TransferError> {
+    fn add(&mut self, mut found: WalkEntry) -> Result<(), TransferError> {
         if let Kind::File { sparse: Some(tree), .. } = &mut found.entry.kind
             && !self.sending.position_free
         {
@@ -162,7 +162,7 @@ impl ManifestWriter<'_> {
         self.sending.options.events.event(Event::Entry { number, entry });
         let announced = Announced { found };
         if let Some((choice, _)) = &mut self.to_push {
-            choice.look_at(number, &announced);
+            choice.consider(number, &announced);
         }
         self.announced.push(announced);
         self.entries += 1;

@@ -21,10 +21,10 @@
 //! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream that the receiver has not confirmed |
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | conditions for parallel connections |
 
-mod books;
 mod delta;
 mod delta_requests;
 mod large_file;
+mod ledger;
 mod manifest;
 mod negotiate;
 mod parallel;
@@ -60,13 +60,13 @@ use crate::receipt::Receipt;
 use crate::record::Ending;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
-use books::{Books, Mismatch};
 use delta_requests::{DeltaRequest, DeltaRequests};
+use ledger::{EntryLedger, Mismatch};
 use manifest::Announced;
 use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
 use plan::{Decisions, Passed, Plan, Planned};
-use pushes::{Choice, Pushes};
+use pushes::{PushSelection, Pushes};
 pub use sent_roots::SentRoots;
 use shared_file::SharedFile;
 pub use source::StreamSource;
@@ -232,7 +232,7 @@ pub(crate) struct Sending<'a> {
     shared_file: SharedFile,
     demand: Demand,
     pool: BufferPool,
-    books: Mutex<Books>,
+    ledger: Mutex<EntryLedger>,
     /// Set once the manifest has been written.
     manifest_hash: OnceLock<[u8; 32]>,
     bytes_moved: AtomicU64,
@@ -258,7 +258,7 @@ fn run(
         shared_file: SharedFile::new(),
         demand: Demand::default(),
         pool: BufferPool::default(),
-        books: Mutex::new(Books::new()),
+        ledger: Mutex::new(EntryLedger::new()),
         manifest_hash: OnceLock::new(),
         bytes_moved: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
@@ -282,7 +282,7 @@ fn run(
         let (sending, writer) = (&sending, &writer);
         let (chosen, to_push) = mpsc::channel();
         let mut to_push = Some(to_push);
-        let choice = Choice::new(push);
+        let choice = PushSelection::new(push);
         scope.spawn(move || {
             session.run_or_fail(|| manifest::write(sending, manifest_stream, choice, chosen));
         });
@@ -298,7 +298,7 @@ fn run(
                     session.run_or_fail(|| parallel::open(scope, sending, writer, count));
                 });
             };
-            receipt = Some(listen(sending, &mut reader, open_parallel)?);
+            receipt = Some(read_control(sending, &mut reader, open_parallel)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this close and not broken
             // streams.
@@ -311,11 +311,11 @@ fn run(
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
-    let figures = lock(&sending.books).figures();
+    let counts = lock(&sending.ledger).counts();
     Ok(SendReport {
-        failed: figures.failed,
-        files: figures.settled,
-        bytes: figures.bytes,
+        failed: counts.failed,
+        files: counts.resolved,
+        bytes: counts.bytes,
         bytes_moved: sending.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
         left_out: sending.left_out.load(Relaxed),
@@ -344,7 +344,7 @@ fn open_on(
 }
 
 /// Handles the receiver's messages up to its receipt.
-fn listen(
+fn read_control(
     sending: &Sending<'_>,
     reader: &mut ControlReader,
     open_parallel: impl FnOnce(usize),
@@ -379,7 +379,7 @@ fn listen(
                 for (entry, item, root) in pushed {
                     let bytes = item.file_bytes().unwrap_or(0);
                     sending.bytes_moved.fetch_add(bytes, Relaxed);
-                    worker::settle(sending, entry, &item, Ending::Complete, Some(root));
+                    worker::resolve(sending, entry, &item, Ending::Complete, Some(root));
                 }
                 passed.into_iter().for_each(|passed| pass(sending, passed));
             }
@@ -406,8 +406,8 @@ fn listen(
 /// Records an entry that is decided and not wanted.
 fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
     let Passed { entry, item, exception } = passed;
-    let Some(exception) = exception else { return lock(&sending.books).passed(entry) };
-    lock(&sending.books).left_out(entry, exception);
+    let Some(exception) = exception else { return lock(&sending.ledger).passed(entry) };
+    lock(&sending.ledger).left_out(entry, exception);
     sending.options.progress.add_files(1);
     excepted(sending, entry, exception);
     let (path, status, bytes) = (item.shown(), exception.status(), item.file_bytes().unwrap_or(0));
@@ -423,7 +423,7 @@ fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
 
 /// Records an entry that was sent but that the receiver lacks.
 fn except(sending: &Sending<'_>, entry: &Excepted) -> Result<(), TransferError> {
-    let known = lock(&sending.books).except(entry);
+    let known = lock(&sending.ledger).except(entry);
     let (entry, exception) = known.map_err(|what| sending.session.protocol(what))?;
     excepted(sending, entry, exception);
     Ok(())
@@ -442,12 +442,12 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
     if receipt.transfer_id != sending.offer.transfer_id || !sending.options.is_sender(receipt) {
         return Err(session.protocol("a receipt for another transfer"));
     }
-    if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_settled() {
+    if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_resolved() {
         return Err(session.protocol("an early receipt, or one for another manifest"));
     }
-    let what = match lock(&sending.books).check(receipt) {
+    let what = match lock(&sending.ledger).check(receipt) {
         Ok(()) => return Ok(()),
-        Err(Mismatch::Figures) => "the counts in the receipt differ from the data sent",
+        Err(Mismatch::EntryCounts) => "the counts in the receipt differ from the data sent",
         Err(Mismatch::Contents) => "the contents in the receipt differ from the data sent",
     };
     Err(TransferError::Verification { what: what.into() })

@@ -138,5 +138,5 @@ fn serve_parallel(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), Trans
     if !session.add_connection(endpoint, connection) {
         return Ok(());
     }
-    worker::help(sending, stream)
+    worker::help_with_large_file(sending, stream)
 }

@@ -15,7 +15,7 @@ use crate::exception::Exception;
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
 use crate::lock::lock;
 use crate::message::Want;
-use crate::wanted::{Decided, WantReader, Wanted};
+use crate::wanted::{WantDecision, WantReader, Wanted};
 
 /// Properties of an entry that the plan needs.
 pub(crate) trait Planned {
@@ -119,10 +119,10 @@ impl<T: Planned> Plan<T> {
         for (entry, item) in (first..want.upto).zip(&state.undecided) {
             let decided = named.take(entry)?;
             match (&decided, item.file_bytes()) {
-                (Some(Decided::Wanted { wanted, delta }), Some(bytes)) => {
-                    judge(wanted, *delta, bytes, item.tree())?;
+                (Some(WantDecision::Wanted { wanted, delta }), Some(bytes)) => {
+                    check_wanted(wanted, *delta, bytes, item.tree())?;
                 }
-                (Some(Decided::Excepted(_)), Some(_)) | (None, None) => {}
+                (Some(WantDecision::Excepted(_)), Some(_)) | (None, None) => {}
                 (Some(_), None) => return Err("it wants an entry that is not a file"),
                 (None, Some(_)) => return Err("it leaves a file undecided"),
             }
@@ -135,7 +135,7 @@ impl<T: Planned> Plan<T> {
         for (entry, decided) in all {
             let item = state.undecided.pop_front().expect("upto is at most what was announced");
             let exception = match decided {
-                Some(Decided::Wanted { wanted, delta }) => {
+                Some(WantDecision::Wanted { wanted, delta }) => {
                     let root = root_of_pushed(entry).filter(|_| wanted == Wanted::Whole && !delta);
                     if let Some(root) = root {
                         state.path_bytes -= item.path_bytes();
@@ -145,7 +145,7 @@ impl<T: Planned> Plan<T> {
                     state.wanted.push_back(Job { entry, item, wanted, delta });
                     continue;
                 }
-                Some(Decided::Excepted(exception)) => Some(exception),
+                Some(WantDecision::Excepted(exception)) => Some(exception),
                 None => None,
             };
             state.path_bytes -= item.path_bytes();
@@ -189,7 +189,7 @@ impl<T: Planned> Plan<T> {
     }
 
     /// Returns true if every announced entry is decided and every wanted one was taken.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_resolved(&self) -> bool {
         let state = lock(&self.state);
         state.undecided.is_empty() && state.wanted.is_empty()
     }
@@ -213,7 +213,7 @@ impl<T> PlanState<T> {
 }
 
 /// Checks the wanted part of a file against its size and tree.
-fn judge(wanted: &Wanted, delta: bool, bytes: u64, tree: Tree) -> Result<(), &'static str> {
+fn check_wanted(wanted: &Wanted, delta: bool, bytes: u64, tree: Tree) -> Result<(), &'static str> {
     if let Wanted::Chunks(chunks) = wanted {
         let count = chunk_count(bytes);
         if count < 2 || chunks.last().is_some_and(|range| range.end > count) {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pushed_is_no_work_if_it_is_wanted_as_a_whole_and_as_nothing_else() {
+    fn a_pushed_file_is_skipped_only_if_it_is_wanted_whole() {
         let plan = plan(&[Some(1), Some(2), Some(3), Some(4)]);
         let want = Want {
             upto: 4,
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_has_an_old_copy_of_is_wanted_as_a_delta() {
+    fn a_file_with_an_old_copy_is_wanted_as_a_delta() {
         let size = Some(crate::limits::DELTA_BYTES_MIN);
         let plan = plan(&[size, size, size, size]);
         let want = Want {
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_copy_of_what_is_not_wanted_is_a_lie() {
+    fn an_old_copy_of_an_unwanted_file_is_a_violation() {
         let size = Some(crate::limits::DELTA_BYTES_MIN);
         for delta in [vec![1], vec![0, 0], vec![2, 0], vec![3], vec![9], vec![u64::MAX]] {
             let plan = plan(&[size, size, Some(5), None]);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use wraith_files::{Found, Root};
+use wraith_files::{Root, WalkEntry};
 
 use super::manifest::Announced;
 use super::plan::Planned;
@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::record::{RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
 
 /// Files to push, with their numbers in the manifest.
-pub(super) type ToPush = Vec<(u32, Found)>;
+pub(super) type ToPush = Vec<(u32, WalkEntry)>;
 
 /// Pushed files of a connection.
 #[derive(Debug, Default)]
@@ -59,18 +59,18 @@ impl Pushes {
 
 /// Selects the files to push while the manifest is written.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct PushSelection {
     left: u64,
     files: ToPush,
 }
 
-impl Choice {
+impl PushSelection {
     /// Creates a selection for a receiver that accepts records of this many bytes.
     pub(super) fn new(asked: Option<u64>) -> Self {
         Self { left: asked.unwrap_or(0).min(PUSH_BYTES_MAX), files: Vec::new() }
     }
 
-    pub(super) fn look_at(&mut self, number: u32, announced: &Announced) {
+    pub(super) fn consider(&mut self, number: u32, announced: &Announced) {
         let Some(bytes) = announced.file_bytes() else { return };
         let record = bytes.saturating_add(WHOLE_HEADER_BYTES as u64);
         if bytes <= RECORD_BODY_BYTES_MAX as u64 && record <= self.left {

@@ -66,7 +66,7 @@ impl SharedFile {
 
     /// Waits, for a helper, until `next` finds work in the shared file. Returns `None` once `over`
     /// returns true, after [`Self::stop`].
-    pub(crate) fn help<T>(
+    pub(crate) fn help_with_large_file<T>(
         &self,
         over: impl Fn() -> bool,
         next: impl Fn(&mut Option<Active>) -> Option<T>,

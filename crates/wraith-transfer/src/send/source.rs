@@ -29,7 +29,7 @@ const COPIED_BYTES_MAX: usize = STREAM_PIECE_BYTES_MAX / 2;
 const PIECE_OVERHEAD_BYTES: usize = 128;
 
 /// Result of [`StreamSource::next`].
-pub(crate) enum Next {
+pub(crate) enum NextPiece {
     Piece {
         bytes: Bytes,
         check: [u8; 32],
@@ -149,26 +149,28 @@ impl StreamSource {
 
     /// Waits for the piece that begins at byte `at`, or until `is_over` returns true after
     /// [`Self::wake`].
-    pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> Next {
+    pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> NextPiece {
         let mut state = lock(&self.0.state);
         loop {
             if is_over() {
-                return Next::Stopped;
+                return NextPiece::Stopped;
             }
             // Pieces are ascending and without gaps.
             let first = state.kept.partition_point(|piece| piece.start < at);
             if let Some(piece) = state.kept.get(first) {
                 if piece.start != at {
-                    return Next::Failed("the stream has changed; send it again".into());
+                    return NextPiece::Failed("the stream has changed; send it again".into());
                 }
-                return Next::Piece { bytes: piece.bytes.clone(), check: piece.check };
+                return NextPiece::Piece { bytes: piece.bytes.clone(), check: piece.check };
             }
             match &state.ended {
                 Some(Ok(root)) if at == state.read => {
-                    return Next::End { total: at, root: *root };
+                    return NextPiece::End { total: at, root: *root };
                 }
-                Some(Ok(_)) => return Next::Failed("the stream is shorter than it was".into()),
-                Some(Err(why)) => return Next::Failed(why.clone()),
+                Some(Ok(_)) => {
+                    return NextPiece::Failed("the stream is shorter than it was".into());
+                }
+                Some(Err(why)) => return NextPiece::Failed(why.clone()),
                 None => {}
             }
             state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -272,19 +274,19 @@ mod tests {
         let mut all = Vec::new();
         loop {
             match source.next(at, || false) {
-                Next::Piece { bytes, .. } => {
+                NextPiece::Piece { bytes, .. } => {
                     at += bytes.len() as u64;
                     all.extend_from_slice(&bytes);
                 }
-                Next::End { root, .. } => return (all, root),
-                Next::Failed(why) => panic!("{why}"),
-                Next::Stopped => panic!("stopped"),
+                NextPiece::End { root, .. } => return (all, root),
+                NextPiece::Failed(why) => panic!("{why}"),
+                NextPiece::Stopped => panic!("stopped"),
             }
         }
     }
 
     #[test]
-    fn a_connection_that_comes_later_gets_what_is_not_confirmed() {
+    fn a_later_connection_gets_the_unconfirmed_bytes() {
         let bytes: Vec<u8> = (0..100_000u32).map(|n| n as u8).collect();
         let source = StreamSource::new("x".into(), None, Dribble(bytes.clone(), 1000));
         source.resume_at(0).unwrap();
@@ -309,7 +311,9 @@ mod tests {
         source.resume_at(0).unwrap();
         let mut at = 0;
         while at < 4 * KEPT_BYTES_MAX as u64 {
-            let Next::Piece { bytes, .. } = source.next(at, || false) else { panic!("no piece") };
+            let NextPiece::Piece { bytes, .. } = source.next(at, || false) else {
+                panic!("no piece")
+            };
             at += bytes.len() as u64;
             let kept = lock(&source.0.state).kept_bytes;
             assert!(kept < KEPT_BYTES_MAX + STREAM_PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);

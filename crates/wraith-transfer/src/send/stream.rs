@@ -10,8 +10,8 @@ use bytes::Bytes;
 use wraith_files::Tree;
 use wraith_transport::{SendStream, block_on};
 
-use super::books::Books;
-use super::source::{Next, StreamSource};
+use super::ledger::EntryLedger;
+use super::source::{NextPiece, StreamSource};
 use super::{Negotiated, SendOptions, SendReport, open};
 use crate::error::{TransferError, close};
 use crate::events::Event;
@@ -60,7 +60,7 @@ pub(super) fn run(
         scope.spawn(|| session.watch(|| false, || Ok(()), || source.wake()));
         scope.spawn(move || session.run_or_fail(|| write(sending, stream, at)));
         session.run_or_fail(|| {
-            receipt = Some(listen(sending, reader)?);
+            receipt = Some(read_control(sending, reader)?);
             session.complete();
             // Before the stream is dropped: the receiver must see this close and not a broken
             // stream.
@@ -94,14 +94,14 @@ fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(
     };
     loop {
         match sending.source.next(at, || session.is_over()) {
-            Next::Piece { bytes, check } => {
+            NextPiece::Piece { bytes, check } => {
                 let len = bytes.len() as u64;
                 let head = [&(bytes.len() as u32).to_be_bytes()[..], &check].concat();
                 send([head.into(), bytes])?;
                 at += len;
                 sending.options.progress.add_bytes(len);
             }
-            Next::End { total, root } => {
+            NextPiece::End { total, root } => {
                 // Set before the end is written: the receipt may arrive right after it.
                 let known = sending.ended.set((total, root));
                 debug_assert!(known.is_ok(), "a stream ends once");
@@ -109,14 +109,14 @@ fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(
                 send([end.into(), Bytes::new()])?;
                 return stream.finish().map_err(|error| session.write_failed(error));
             }
-            Next::Failed(what) => return Err(session.disk(what)),
-            Next::Stopped => return Err(session.stopped()),
+            NextPiece::Failed(what) => return Err(session.disk(what)),
+            NextPiece::Stopped => return Err(session.stopped()),
         }
     }
 }
 
 /// Drops the bytes that the receiver has taken, up to its receipt.
-fn listen(
+fn read_control(
     sending: &Sending<'_>,
     reader: &mut crate::control::ControlReader,
 ) -> Result<Receipt, TransferError> {
@@ -159,17 +159,17 @@ fn check(
     if !offered || receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
-    let mut books = Books::new();
-    books.settled(0, &root, total);
+    let mut ledger = EntryLedger::new();
+    ledger.resolved(0, &root, total);
     let events = &sending.options.events;
     events.event(Event::Root { number: 0, root });
     let mut status = FileStatus::Done;
     for excepted in exceptions {
-        let (number, exception) = books.except(excepted).map_err(|what| session.protocol(what))?;
+        let (number, exception) = ledger.except(excepted).map_err(|what| session.protocol(what))?;
         status = exception.status();
         events.event(Event::Excepted { number, exception });
     }
-    if books.check(receipt).is_err() {
+    if ledger.check(receipt).is_err() {
         let what = "the receiver's content is not what was sent".into();
         return Err(TransferError::Verification { what });
     }

@@ -4,7 +4,7 @@
 //! Small files are sent in batches: as many as fit into 256 KiB share one buffer and one write.
 //! Larger files are shared if there are enough cores
 //! ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. Results are
-//! entered in the books ([`Sending::books`]) before their record is written, because the receipt
+//! entered in the ledger ([`Sending::ledger`]) before their record is written, because the receipt
 //! may arrive right after the record.
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
-use wraith_files::{CHUNK_BYTES, Change, Found, Root, chunk_len, small_root};
+use wraith_files::{CHUNK_BYTES, Change, Root, WalkEntry, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -28,7 +28,7 @@ use crate::exception::{Exception, FileStatus};
 use crate::limits::PULSE_CHUNKS;
 use crate::lock::lock;
 use crate::record::{
-    Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES, said_of_change,
+    Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES, encode_change,
 };
 use crate::wanted::Wanted;
 
@@ -75,10 +75,13 @@ pub(super) fn work(
 
 /// Works only on chunks of large files, until the transfer is over: for a stream on a parallel
 /// connection.
-pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
+pub(crate) fn help_with_large_file(
+    sending: &Sending<'_>,
+    stream: SendStream,
+) -> Result<(), TransferError> {
     let mut worker = Worker { sending, stream };
     while let Some((large, claim)) =
-        sending.shared_file.help(|| sending.session.is_over(), next_chunk)
+        sending.shared_file.help_with_large_file(|| sending.session.is_over(), next_chunk)
     {
         worker.send_chunks(&large, claim)?;
     }
@@ -180,14 +183,14 @@ impl Worker<'_> {
                         end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
                         continue;
                     }
-                    self.settle(job.entry, &job.item, Ending::Complete, Some(root));
+                    self.resolve(job.entry, &job.item, Ending::Complete, Some(root));
                     self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
                     Header::Whole { entry: job.entry, len: len as u32, root }.encode(&mut header);
                     buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
                     end = body.end;
                 }
                 Err(ending) => {
-                    self.settle_broken(job, ending, 0).encode(&mut header);
+                    self.resolve_broken(job, ending, 0).encode(&mut header);
                     buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
                     end += header.len();
                 }
@@ -228,7 +231,7 @@ impl Worker<'_> {
     /// Settles a file that the receiver has, and writes its record to `out`. Returns the length of
     /// the record.
     fn put_identical(&self, job: &Job<Announced>, root: Root, out: &mut [u8]) -> usize {
-        self.settle(job.entry, &job.item, Ending::Identical, Some(root));
+        self.resolve(job.entry, &job.item, Ending::Identical, Some(root));
         let mut header = Vec::with_capacity(HEAD_ROOM);
         identical(job.entry, root).encode(&mut header);
         out[..header.len()].copy_from_slice(&header);
@@ -238,7 +241,7 @@ impl Worker<'_> {
     /// Like [`Self::put_identical`], for a large file, which is not part of a batch.
     fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
         self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
-        self.settle(job.entry, &job.item, Ending::Identical, Some(root));
+        self.resolve(job.entry, &job.item, Ending::Identical, Some(root));
         self.write_header(identical(job.entry, root))
     }
 
@@ -247,17 +250,17 @@ impl Worker<'_> {
         if let Claim::Send(chunk) | Claim::Hash(chunk) = claim
             && chunk.is_multiple_of(LOOK_CHUNKS)
         {
-            large.look();
+            large.check_change();
         }
         let worked = match claim {
-            // The remaining chunks of a broken file are claimed and settled without records.
+            // The remaining chunks of a broken file are claimed and resolved without records.
             _ if large.is_broken() => Ok(()),
             Claim::Send(chunk) => self.send_chunk(large, chunk, true),
             Claim::Hash(chunk) => self.send_chunk(large, chunk, false),
             Claim::Hole { first, count, send } => self.send_hole(large, first..first + count, send),
         };
         worked?;
-        if large.claims.settle(claim) { self.end_large(large) } else { Ok(()) }
+        if large.claims.resolve(claim) { self.end_large(large) } else { Ok(()) }
     }
 
     fn send_chunk(
@@ -333,7 +336,7 @@ impl Worker<'_> {
         self.write_header(Header::Pulse { entry: large.entry, chunks })
     }
 
-    /// Sends the end record once all chunks are settled.
+    /// Sends the end record once all chunks are resolved.
     fn end_large(&mut self, large: &LargeFile) -> Result<(), TransferError> {
         let Some(job) = lock(&large.job).take() else { return Ok(()) };
         self.sending.options.progress.end_file(large.entry);
@@ -354,7 +357,7 @@ impl Worker<'_> {
             }
             None => Ending::Complete,
         };
-        self.settle(job.entry, &job.item, ending, Some(root));
+        self.resolve(job.entry, &job.item, ending, Some(root));
         let chunks = large.sent.load(Relaxed);
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
@@ -366,28 +369,29 @@ impl Worker<'_> {
         ending: Ending,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        let header = self.settle_broken(job, ending, chunks);
+        let header = self.resolve_broken(job, ending, chunks);
         self.write_header(header)
     }
 
-    /// Enters a file that cannot be completed in the books. Returns its end record with the change.
-    fn settle_broken(&self, job: &Job<Announced>, ending: Ending, chunks: u64) -> Header {
+    /// Enters a file that cannot be completed in the ledger. Returns its end record with the
+    /// change.
+    fn resolve_broken(&self, job: &Job<Announced>, ending: Ending, chunks: u64) -> Header {
         let change = job.item.found.change();
         // The whole file may have been read, but a reader would no longer find it there.
         let ending = if change == Some(Change::Missing) { Ending::Unreadable } else { ending };
-        settle_as(self.sending, job.entry, &job.item, ending, (None, change));
-        Header::End { entry: job.entry, ending, chunks, root: said_of_change(change) }
+        resolve_as(self.sending, job.entry, &job.item, ending, (None, change));
+        Header::End { entry: job.entry, ending, chunks, root: encode_change(change) }
     }
 
-    /// Enters a file in the books. Must come before its end record.
-    pub(super) fn settle(
+    /// Enters a file in the ledger. Must come before its end record.
+    pub(super) fn resolve(
         &self,
         entry: u32,
         item: &Announced,
         ending: Ending,
         root: Option<[u8; 32]>,
     ) {
-        settle(self.sending, entry, item, ending, root);
+        resolve(self.sending, entry, item, ending, root);
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
@@ -407,19 +411,19 @@ impl Worker<'_> {
     }
 }
 
-/// Like [`Worker::settle`], for callers without a worker.
-pub(super) fn settle(
+/// Like [`Worker::resolve`], for callers without a worker.
+pub(super) fn resolve(
     sending: &Sending<'_>,
     entry: u32,
     item: &Announced,
     ending: Ending,
     root: Option<[u8; 32]>,
 ) {
-    settle_as(sending, entry, item, ending, (root, None));
+    resolve_as(sending, entry, item, ending, (root, None));
 }
 
-/// Enters a file in the books, with its root or its change.
-fn settle_as(
+/// Enters a file in the ledger, with its root or its change.
+fn resolve_as(
     sending: &Sending<'_>,
     entry: u32,
     item: &Announced,
@@ -435,7 +439,7 @@ fn settle_as(
     };
     let events = &sending.options.events;
     if let Some(root) = root {
-        lock(&sending.books).settled(entry, &root, bytes);
+        lock(&sending.ledger).resolved(entry, &root, bytes);
         let found = &item.found;
         let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
         sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
@@ -445,7 +449,7 @@ fn settle_as(
             Ending::Unreadable => Exception::Unreadable,
             _ => Exception::Changed,
         };
-        lock(&sending.books).left_out(entry, exception);
+        lock(&sending.ledger).left_out(entry, exception);
         events.event(Event::Excepted { number: entry, exception });
     }
     let progress = &sending.options.progress;
@@ -463,7 +467,7 @@ fn identical(entry: u32, root: Root) -> Header {
 }
 
 /// Fills `out` with the content of the file, which must be unchanged since it was announced.
-fn read_small(found: &Found, out: &mut [u8]) -> Result<(), Ending> {
+fn read_small(found: &WalkEntry, out: &mut [u8]) -> Result<(), Ending> {
     let source = found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
     if source.unchanged() { Ok(()) } else { Err(Ending::Changed) }

@@ -91,7 +91,7 @@ fn large() -> Folders {
 }
 
 #[test]
-fn what_was_cancelled_before_it_began_does_nothing() {
+fn a_transfer_cancelled_before_its_start_does_nothing() {
     let folders = Folders::new();
     folders.file("a", b"a");
     let cancel = Cancel::default();
@@ -104,7 +104,7 @@ fn what_was_cancelled_before_it_began_does_nothing() {
 }
 
 #[test]
-fn a_sender_whose_receiver_says_nothing() {
+fn a_sender_with_a_silent_receiver_can_be_cancelled() {
     let folders = Folders::new();
     let outcome = cancelled_at(|cancel, reached| {
         let link = link();
@@ -115,7 +115,7 @@ fn a_sender_whose_receiver_says_nothing() {
 }
 
 #[test]
-fn a_sender_whose_receiver_does_not_answer_the_offer() {
+fn a_sender_with_an_unanswered_offer_can_be_cancelled() {
     let folders = Folders::new();
     (0..50).for_each(|n| drop(folders.file(&format!("tree/{n}"), b"x")));
     let outcome = cancelled_at(|cancel, reached| {
@@ -173,7 +173,7 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
 }
 
 #[test]
-fn a_receiver_whose_sender_says_nothing() {
+fn a_receiver_with_a_silent_sender_can_be_cancelled() {
     let folders = Folders::new();
     let outcome = cancelled_at(|cancel, reached| {
         let link = link();
@@ -184,7 +184,7 @@ fn a_receiver_whose_sender_says_nothing() {
 }
 
 #[test]
-fn a_receiver_whose_sender_does_not_offer() {
+fn a_receiver_without_an_offer_can_be_cancelled() {
     let folders = Folders::new();
     let outcome = cancelled_at(|cancel, reached| {
         let link = link();
@@ -264,7 +264,7 @@ fn ask<'scope, 'env>(
 }
 
 #[test]
-fn a_receiver_whose_user_is_being_asked() {
+fn a_receiver_with_a_pending_question_can_be_cancelled() {
     let folders = Folders::new();
     folders.file("a", b"a");
     let [_, received] = cancelled_at(|cancel, reached| {

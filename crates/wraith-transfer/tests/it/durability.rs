@@ -29,7 +29,7 @@ fn reached(to: &Path, sender_waits: bool, receiver_waits: bool) -> Option<Durabi
 }
 
 #[test]
-fn the_receipt_says_whether_everything_is_on_the_disk() {
+fn the_receipt_reports_the_durability() {
     let to = || tempfile::tempdir_in(".").unwrap();
     assert_eq!(reached(to().path(), true, true), Some(Durability::OnDisk));
     assert_eq!(reached(to().path(), false, true), Some(Durability::NotAwaited));
@@ -45,7 +45,7 @@ fn a_file_system_in_memory_is_no_disk() {
 }
 
 #[test]
-fn what_was_there_already_is_confirmed_as_on_the_disk_too() {
+fn the_receipt_reports_the_durability_of_files_already_present() {
     let folders = Folders::new();
     folders.file("tree/same", &noise(1, 5000));
     folders.file("tree/large", &noise(2, 3 * CHUNK));

@@ -111,7 +111,7 @@ fn every_file_is_decided_once() {
 }
 
 #[test]
-fn what_was_not_sent_or_is_excepted_already_cannot_be_missing() {
+fn only_sent_entries_without_an_exception_can_be_missing() {
     let except = |liar: &mut Liar, entries: &[(u64, u64)]| {
         let entries = entries.iter().map(|&(entry, reason)| Excepted { entry, reason }).collect();
         liar.say(Message::Exceptions(Exceptions { entries }));
@@ -269,7 +269,7 @@ fn kind_for(features: Option<u64>) -> Option<u8> {
 }
 
 #[test]
-fn only_a_receiver_that_knows_position_free_trees_is_told_of_them() {
+fn position_free_trees_need_a_receiver_that_supports_them() {
     let known = FEATURE_POSITION_FREE;
     for (features, kind) in [(None, 2), (Some(3), 2), (Some(known), 5), (Some(known | 3), 5)] {
         if let Some(told) = kind_for(features) {

@@ -149,7 +149,7 @@ fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
     });
     let send = send_options(&folders, parallel.at_once());
     let mut options = ReceiveOptions { parallel: receivers(2), ..receive_options(&folders.to()) };
-    // All small files are settled: the large one is in progress.
+    // All small files are resolved: the large one is in progress.
     let settled = AtomicUsize::new(0);
     options.events = Arc::new(move |event: Event<'_>| {
         if matches!(event, Event::File { status: FileStatus::Done, .. })

@@ -22,7 +22,7 @@ fn some_files() -> Folders {
 }
 
 #[test]
-fn what_is_pushed_and_what_is_asked_for_make_one_tree() {
+fn pushed_and_requested_files_make_one_tree() {
     let folders = some_files();
     let (sent, received) = transfer_all(&folders);
     assert_eq!(tree(&folders.from()), tree(&folders.to()));
@@ -32,7 +32,7 @@ fn what_is_pushed_and_what_is_asked_for_make_one_tree() {
 }
 
 #[test]
-fn who_wants_nothing_pushed_gets_nothing_pushed() {
+fn a_receiver_that_declines_pushes_gets_none() {
     let folders = some_files();
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let mut options = receive_options(&folders.to());

@@ -127,7 +127,7 @@ fn small_files_and_a_large_one(folders: &Folders) {
 }
 
 #[test]
-fn what_an_earlier_connection_brought_is_covered_with_its_root() {
+fn a_receipt_covers_files_of_an_earlier_connection_with_their_roots() {
     let folders = Folders::new();
     small_files_and_a_large_one(&folders);
     let (send, told) = telling(&folders);
@@ -172,7 +172,7 @@ fn a_file_that_changed_after_it_was_sent_is_sent_again() {
 }
 
 #[test]
-fn what_was_there_already_is_covered_with_its_root() {
+fn a_receipt_covers_files_already_present_with_their_roots() {
     let folders = Folders::new();
     folders.file("tree/small", b"hello");
     folders.file("tree/large", &noise(1, 5 * CHUNK));
@@ -186,7 +186,7 @@ fn what_was_there_already_is_covered_with_its_root() {
 }
 
 #[test]
-fn what_was_kept_out_is_named() {
+fn a_receipt_names_skipped_files() {
     let folders = Folders::new();
     folders.file("tree/a", b"new");
     folders.file("tree/b", b"same");
@@ -230,7 +230,7 @@ fn what_was_kept_out_is_named() {
 }
 
 #[test]
-fn what_lost_its_name_on_the_way_is_named_with_what_it_was() {
+fn a_receipt_names_files_whose_name_was_taken_meanwhile() {
     let folders = Folders::new();
     folders.file("a", &noise(1, 200 * CHUNK));
     folders.file("b", b"first");

@@ -30,7 +30,7 @@ fn the_first_byte_of_a_file_comes_three_round_trips_after_dialling() {
 
 /// A receiver that accepts in advance gets small files with the offer.
 #[test]
-fn who_accepts_beforehand_has_a_small_file_two_round_trips_after_dialling() {
+fn an_early_accept_gets_a_small_file_two_round_trips_after_dialling() {
     assert_eq!(fewest_round_trips(true), 2);
 }
 

@@ -54,7 +54,7 @@ fn a_sender_that_dialled_knocks_and_is_fetched_from() {
 }
 
 #[test]
-fn what_is_no_knock_is_none() {
+fn other_first_bytes_are_no_dialler_hello() {
     let longer = [&[4, 1][..], &[0; 17]].concat();
     for bytes in [&[][..], &[4, 1, 0], &[1; 18], &longer, &[4, 2, 0, 0, 0, 0, 0, 0, 0, 0]] {
         let Dialled { sender, receiver, _endpoints } = dialled();

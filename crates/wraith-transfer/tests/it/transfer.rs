@@ -68,7 +68,7 @@ fn holes_of_a_sparse_file_stay_holes() {
 }
 
 #[test]
-fn what_is_there_already_is_not_moved_again() {
+fn a_file_already_present_is_not_transferred_again() {
     let folders = Folders::new();
     folders.file("tree/small", b"hello");
     folders.file("tree/large", &noise(1, 5 * CHUNK));
@@ -81,7 +81,7 @@ fn what_is_there_already_is_not_moved_again() {
 }
 
 #[test]
-fn a_different_file_of_the_same_size_is_told_from_an_identical_one_and_kept() {
+fn a_different_file_of_the_same_size_is_kept() {
     let folders = Folders::new();
     let from = folders.file("a.txt", &noise(1, 2 * CHUNK));
     fs::write(folders.to().join("a.txt"), noise(2, 2 * CHUNK)).unwrap();
@@ -126,7 +126,7 @@ fn a_wrong_secret_gets_nothing_and_both_sides_know_why() {
 }
 
 #[test]
-fn a_refusal_touches_nothing_and_the_sender_is_told() {
+fn a_refusal_changes_nothing_and_reaches_the_sender() {
     let folders = Folders::new();
     folders.file("a", b"unwanted");
     let send = SendOptions::new(roots(&folders.from()), SECRET);

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, Unnamed};
+use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, UncommittedFile};
 
-use super::{Body, End, Incoming};
+use super::{Body, FileEnd, Incoming};
 use crate::error::TransferError;
 use crate::events::InPlace;
 use crate::exception::{Exception, FileStatus};
@@ -14,11 +14,11 @@ use crate::lock::lock;
 use crate::progress::count_bytes;
 use crate::receive::Receiving;
 use crate::receive::naming::Complete;
-use crate::record::{Ending, RECORD_BODY_BYTES_MAX, change_said};
+use crate::record::{Ending, RECORD_BODY_BYTES_MAX, decode_change};
 use crate::wanted::Wanted;
 
 impl Incoming {
-    /// Finishes the file if nothing more will arrive. Returns true if it is settled.
+    /// Finishes the file if nothing more will arrive. Returns true if it is resolved.
     pub(super) fn finish_if_complete(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -32,9 +32,9 @@ impl Incoming {
         if written < end.chunks {
             return Ok(false);
         }
-        body.settled = true;
+        body.resolved = true;
         receiving.progress.end_file(self.entry);
-        if self.here.old.is_some() {
+        if self.local.old.is_some() {
             receiving.deltas.forget(self.entry);
         }
         let open = body.open.take();
@@ -51,7 +51,7 @@ impl Incoming {
             }
             Ending::Identical => {
                 let entry = &self.placed.entry;
-                let path = self.here.copy.as_ref().unwrap_or(&entry.path);
+                let path = self.local.copy.as_ref().unwrap_or(&entry.path);
                 receiving.target.keep_existing(path);
                 receiving.progress.add_found(entry.size());
                 lock(&receiving.contents).add(self.entry, &end.root);
@@ -69,10 +69,10 @@ impl Incoming {
     fn break_off(
         &self,
         receiving: &Receiving<'_>,
-        end: End,
+        end: FileEnd,
         part: Option<Arc<PartFile>>,
     ) -> Result<(), TransferError> {
-        let change = change_said(&end.root);
+        let change = decode_change(&end.root);
         let exception = match end.ending {
             Ending::Unreadable => Exception::Unreadable,
             _ => Exception::Changed,
@@ -83,7 +83,7 @@ impl Incoming {
                 // An earlier connection may have left a part.
                 None => receiving.target.sweep(&self.placed.entry, &receiving.part_key),
             };
-            removed.or_else(|error| receiving.note_unless_fatal(&self.placed.offered, error))?;
+            removed.or_else(|error| receiving.record_unless_fatal(&self.placed.offered, error))?;
         }
         receiving.excepted_as(self.entry, &self.placed, (exception, change), None);
         Ok(())
@@ -106,7 +106,7 @@ impl Incoming {
             return self.blocked(receiving, error, root);
         }
         match part.seal(&root) {
-            Ok(()) => self.complete(receiving, Unnamed::part(part), root),
+            Ok(()) => self.complete(receiving, UncommittedFile::part(part), root),
             // If all chunks came on this connection and each matched its hash, the sender's root is
             // wrong. With chunks from an earlier connection, the sender's file may have changed in
             // between. The part is removed either way.
@@ -123,7 +123,7 @@ impl Incoming {
     pub(super) fn complete(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
-        mut content: Unnamed,
+        mut content: UncommittedFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
         if receiving.sync {
@@ -137,7 +137,7 @@ impl Incoming {
     pub(in crate::receive) fn name(
         &self,
         receiving: &Receiving<'_>,
-        content: &mut Unnamed,
+        content: &mut UncommittedFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
         let name = |on_conflict| receiving.target.name(content, on_conflict);
@@ -193,7 +193,7 @@ impl Incoming {
         let (bytes, entry) = (self.placed.entry.size(), self.entry);
         let root_of_tree = (self.placed.entry.tree(), root);
         receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });
-        receiving.settled(&self.placed, status, Some(root), None);
+        receiving.resolved(&self.placed, status, Some(root), None);
     }
 
     /// Handles a disk error for the file with this root. Returns an error if other files would be
@@ -204,7 +204,7 @@ impl Incoming {
         error: Error,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        receiving.note_unless_fatal(&self.placed.offered, error)?;
+        receiving.record_unless_fatal(&self.placed.offered, error)?;
         receiving.lacks(self.entry, &self.placed, Exception::Blocked, Some(root));
         Ok(())
     }

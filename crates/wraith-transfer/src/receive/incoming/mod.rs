@@ -3,7 +3,7 @@
 //! Chunks of a file may arrive on several streams, handled by several threads. A chunk is *claimed*
 //! under the lock (so it is accepted once), then hashed without the lock, then written. A file is
 //! complete when its end record has arrived and as many chunks are written as that record states.
-//! The thread that settles the last chunk then finishes the file.
+//! The thread that resolves the last chunk then finishes the file.
 
 mod finish;
 
@@ -36,7 +36,7 @@ pub(super) enum Carrier {
 
 /// Local files that may help.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Here {
+pub(crate) struct LocalCopies {
     /// The old copy announced to the sender.
     pub(super) old: Option<Existing>,
     /// Path of the local file that the sender's file is compared with, if it is not at its own
@@ -50,7 +50,7 @@ pub(crate) struct Incoming {
     entry: u32,
     placed: Placed,
     wanted: Wanted,
-    here: Here,
+    local: LocalCopies,
     body: Mutex<Body>,
 }
 
@@ -58,13 +58,13 @@ pub(crate) struct Incoming {
 #[derive(Debug, Default)]
 struct Body {
     /// Set from the first chunk on (or an end without any).
-    open: Option<Open>,
-    end: Option<End>,
-    settled: bool,
+    open: Option<OpenPart>,
+    end: Option<FileEnd>,
+    resolved: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenPart {
     part: Arc<PartFile>,
     /// Chunks that may still arrive and are not claimed yet.
     due: IntervalSet,
@@ -74,7 +74,7 @@ struct Open {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct FileEnd {
     ending: Ending,
     chunks: u64,
     root: [u8; 32],
@@ -89,8 +89,8 @@ impl Outstanding for Incoming {
 impl Incoming {
     /// Creates the state of a wanted file. With an old copy, the file arrives as patches of the
     /// missing bytes (SPEC §10.11), and only requested chunks are accepted.
-    pub(crate) fn new(entry: u32, placed: Placed, wanted: Wanted, here: Here) -> Self {
-        Self { entry, placed, wanted, here, body: Mutex::default() }
+    pub(crate) fn new(entry: u32, placed: Placed, wanted: Wanted, local: LocalCopies) -> Self {
+        Self { entry, placed, wanted, local, body: Mutex::default() }
     }
 
     pub(crate) fn entry(&self) -> u32 {
@@ -99,7 +99,7 @@ impl Incoming {
 
     /// Returns true if the whole file is wanted, unconditionally.
     pub(super) fn is_wanted_whole(&self) -> bool {
-        self.wanted == Wanted::Whole && self.here.old.is_none()
+        self.wanted == Wanted::Whole && self.local.old.is_none()
     }
 
     pub(crate) fn path(&self) -> &RelPath {
@@ -111,11 +111,11 @@ impl Incoming {
     }
 
     pub(crate) fn old(&self) -> Option<&Existing> {
-        self.here.old.as_ref()
+        self.local.old.as_ref()
     }
 
-    pub(crate) fn is_settled(&self) -> bool {
-        lock(&self.body).settled
+    pub(crate) fn is_resolved(&self) -> bool {
+        lock(&self.body).resolved
     }
 
     /// Returns true if the sender has ended the file.
@@ -158,7 +158,7 @@ impl Incoming {
         TransferError::Verification { what }
     }
 
-    /// Handles the whole file in one record. The file is settled afterwards.
+    /// Handles the whole file in one record. The file is resolved afterwards.
     pub(crate) fn receive_whole(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -184,7 +184,7 @@ impl Incoming {
         }
     }
 
-    /// Handles one chunk. Returns true if the file is settled.
+    /// Handles one chunk. Returns true if the file is resolved.
     pub(crate) fn receive_chunk(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -211,7 +211,7 @@ impl Incoming {
         self.written(receiving, 1)
     }
 
-    /// Handles chunks of zeros. Returns true if the file is settled.
+    /// Handles chunks of zeros. Returns true if the file is resolved.
     pub(crate) fn receive_hole(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -247,20 +247,20 @@ impl Incoming {
         self.written(receiving, count)
     }
 
-    /// Opens the part file to be filled from an old copy. Returns `None` if the file is settled.
+    /// Opens the part file to be filled from an old copy. Returns `None` if the file is resolved.
     pub(crate) fn begin_delta(
         &self,
         receiving: &Receiving<'_>,
     ) -> Result<Option<Arc<PartFile>>, TransferError> {
         let mut body = lock(&self.body);
-        if body.settled {
+        if body.resolved {
             return Ok(None);
         }
         self.open(receiving, &mut body)?;
         Ok(body.open.as_ref().map(|open| Arc::clone(&open.part)))
     }
 
-    /// Handles the end record. Returns true if the file is settled.
+    /// Handles the end record. Returns true if the file is resolved.
     pub(crate) fn receive_end(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -278,7 +278,7 @@ impl Incoming {
             (Ending::Complete, _) if self.chunks() < 2 => {
                 return Err(self.violation(receiving, "an end without its content"));
             }
-            (Ending::Complete, _) if self.here.old.is_some() => {
+            (Ending::Complete, _) if self.local.old.is_some() => {
                 if !receiving.deltas.is_decided(self.entry) {
                     return Err(
                         self.violation(receiving, "it ends before all bytes were requested")
@@ -288,7 +288,7 @@ impl Incoming {
             (Ending::Complete, _) => self.open(receiving, &mut body)?,
             (Ending::Changed | Ending::Unreadable, _) => {}
         }
-        body.end = Some(End { ending, chunks, root });
+        body.end = Some(FileEnd { ending, chunks, root });
         self.finish_if_complete(receiving, &mut body)
     }
 
@@ -298,7 +298,7 @@ impl Incoming {
         receiving: &Receiving<'_>,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        let reads_ahead = self.here.old.is_some() || !matches!(self.wanted, Wanted::Whole);
+        let reads_ahead = self.local.old.is_some() || !matches!(self.wanted, Wanted::Whole);
         if !reads_ahead || chunks > self.chunks() {
             return Err(self.violation(receiving, "an invalid progress record"));
         }
@@ -320,7 +320,7 @@ impl Incoming {
         let count = chunks.end - chunks.start;
         let expected = ended.is_none_or(|end| open.claimed + count <= end.chunks);
         // A file with an old copy arrives as patches, every other file as chunks.
-        let carried = (carrier == Carrier::Patch) == self.here.old.is_some();
+        let carried = (carrier == Carrier::Patch) == self.local.old.is_some();
         if !open.due.contains_range(&chunks) || !expected || !carried {
             return Err(self.violation(receiving, "a chunk that was not asked for, or twice"));
         }
@@ -329,7 +329,7 @@ impl Incoming {
         Ok(Arc::clone(&open.part))
     }
 
-    /// Expects patches of these chunks from now on. Returns false if the file is settled.
+    /// Expects patches of these chunks from now on. Returns false if the file is resolved.
     pub(super) fn expect_patches(&self, chunks: impl Iterator<Item = u64>) -> bool {
         let mut body = lock(&self.body);
         let Some(open) = body.open.as_mut() else { return false };
@@ -337,7 +337,7 @@ impl Incoming {
         true
     }
 
-    /// Counts claimed chunks that are now on disk. Returns true if the file is settled.
+    /// Counts claimed chunks that are now on disk. Returns true if the file is resolved.
     pub(super) fn written(
         self: &Arc<Self>,
         receiving: &Receiving<'_>,
@@ -349,7 +349,7 @@ impl Incoming {
     }
 
     fn open(&self, receiving: &Receiving<'_>, body: &mut Body) -> Result<(), TransferError> {
-        if body.settled {
+        if body.resolved {
             return Err(self.violation(receiving, "more of it after it was settled"));
         }
         if body.open.is_some() {
@@ -372,13 +372,13 @@ impl Incoming {
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
         };
         let size = self.placed.entry.size();
-        let here = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
-        if self.here.old.is_some() {
+        let local = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
+        if self.local.old.is_some() {
             // Patches become due once the missing bytes are determined.
             due = IntervalSet::new();
         }
-        receiving.progress.begin_file(self.entry, &self.placed.offered.display(), here, size);
-        body.open = Some(Open { part, due, claimed: 0, written: 0 });
+        receiving.progress.begin_file(self.entry, &self.placed.offered.display(), local, size);
+        body.open = Some(OpenPart { part, due, claimed: 0, written: 0 });
         Ok(())
     }
 }

@@ -45,7 +45,7 @@ fn holes_beyond_the_file_are_refused() {
 }
 
 #[test]
-fn holes_over_what_has_come_are_refused() {
+fn holes_over_received_chunks_are_refused() {
     let hole = |first, count| Header::Hole { entry: 0, first, count };
     let zeros = vec![0; CHUNK];
     for file in TREES {

@@ -13,7 +13,7 @@ use wraith_files::{
     Change, Entry, Kind, Mtime, POSITION_FREE_BYTES_MIN, RelPath, RootBuilder, Tree, small_root,
 };
 use wraith_transfer::message::{Hello, Message, Offer, Want};
-use wraith_transfer::record::{Ending, Header, said_of_change};
+use wraith_transfer::record::{Ending, Header, encode_change};
 use wraith_transfer::{Role, TransferError, close, receive};
 use wraith_transport::{
     CloseReason, Connection, RecvStream, SendStream, block_on, block_on_timeout,
@@ -291,7 +291,7 @@ fn a_file_that_ends_early_twice_or_with_more_than_it_has_is_refused() {
 
 /// Not a lie: the sender may be able to read the file the next time.
 #[test]
-fn what_came_of_a_file_that_cannot_be_read_any_more_is_kept_unless_the_file_was_changed() {
+fn chunks_of_an_unreadable_file_are_kept_unless_it_changed() {
     for (change, is_kept) in [(None, true), (Some(Change::Replaced), false)] {
         let folders = Folders::new();
         let link = link();
@@ -302,7 +302,7 @@ fn what_came_of_a_file_that_cannot_be_read_any_more_is_kept_unless_the_file_was_
                 liar.list(&file("a", 2 * CHUNK));
                 liar.end_manifest();
                 liar.want();
-                let (bytes, root) = (noise(1, CHUNK), said_of_change(change));
+                let (bytes, root) = (noise(1, CHUNK), encode_change(change));
                 liar.record(chunk_of(&bytes, 0, 0), &bytes);
                 let ending = Ending::Unreadable;
                 liar.record(Header::End { entry: 0, ending, chunks: 1, root }, b"");

@@ -39,7 +39,7 @@ fn a_pushed_file_of_another_size_or_hash_is_refused() {
     assert!(matches!(error, TransferError::Verification { .. }), "{error:?}");
 }
 
-/// The push has already settled it.
+/// The push has already resolved it.
 #[test]
 fn a_pushed_file_is_not_sent_again() {
     expect_protocol(|liar| {
@@ -52,7 +52,7 @@ fn a_pushed_file_is_not_sent_again() {
 }
 
 #[test]
-fn who_did_not_ask_takes_nothing_that_is_pushed() {
+fn unrequested_pushes_are_refused() {
     let folders = Folders::new();
     let link = link();
     let sender = link.sender.clone();
