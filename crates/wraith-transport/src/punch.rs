@@ -35,8 +35,9 @@ pub enum ObserveError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortGuessing {
     /// This side is behind a NAT with another port for each destination (address-dependent
-    /// mapping). It probes from many sockets of [`Sockets::open`](crate::mover::Sockets::open), at
-    /// most [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX).
+    /// mapping). It probes from many sockets of
+    /// [`SocketPool::open`](crate::mover::SocketPool::open), at most
+    /// [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX).
     Sockets(Vec<Addr>),
     /// The peer is behind such a NAT: this side probes
     /// [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX) ports of its address.
