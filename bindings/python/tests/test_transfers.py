@@ -161,7 +161,7 @@ async def test_names_that_are_taken_are_decided_by_policy_and_by_path(film: Path
 
 async def test_a_contact_is_sent_to_without_a_code(film: Path, tmp_path: Path) -> None:
     sender, receiver = new_node(), new_node()
-    listener = await within(receiver.listen(str(tmp_path / "in"), wraith.Admit.EVERYBODY))
+    listener = await within(receiver.listen(str(tmp_path / "in"), wraith.AcceptFilter.ANY_PEER))
     contact = wraith.Contact(
         name="anna", node_id=receiver.node_id(), addresses=[listener.address()]
     )

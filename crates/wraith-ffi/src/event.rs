@@ -1,7 +1,7 @@
 //! Events of a transfer, pulled one at a time.
 
 use tokio::sync::Mutex;
-use wraith::Event as Told;
+use wraith::Event as LibraryEvent;
 
 /// Result of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
@@ -24,15 +24,15 @@ pub enum FileStatus {
 
 impl From<wraith::FileStatus> for FileStatus {
     fn from(status: wraith::FileStatus) -> Self {
-        use wraith::FileStatus as Told;
+        use wraith::FileStatus as LibraryEvent;
         match status {
-            Told::Done => Self::Done,
-            Told::AlreadyHere => Self::AlreadyHere,
-            Told::Skipped => Self::Skipped,
-            Told::Changed => Self::Changed,
-            Told::Unreadable => Self::Unreadable,
-            Told::Stale => Self::Stale,
-            Told::Blocked => Self::Blocked,
+            LibraryEvent::Done => Self::Done,
+            LibraryEvent::AlreadyHere => Self::AlreadyHere,
+            LibraryEvent::Skipped => Self::Skipped,
+            LibraryEvent::Changed => Self::Changed,
+            LibraryEvent::Unreadable => Self::Unreadable,
+            LibraryEvent::Stale => Self::Stale,
+            LibraryEvent::Blocked => Self::Blocked,
         }
     }
 }
@@ -75,7 +75,7 @@ pub enum Event {
     /// This side has used the code before; the transfer resumes.
     Resumed,
     /// The peer was found.
-    Met {
+    PeerFound {
         /// Meeting place, or null if the peer was found at a known address.
         place: Option<String>,
     },
@@ -123,16 +123,16 @@ pub enum Event {
         what: String,
     },
     /// The connection was lost. This side reconnects or waits for the peer.
-    Lost {
+    ConnectionLost {
         /// The reason, as text.
         why: String,
         /// Seconds until this side gives up.
         seconds_left: u64,
     },
     /// The receiver previewed the offer and postponed its answer; the offer stays valid.
-    OnlyLooked,
+    OfferPostponed,
     /// The code accepts no new receivers any more; running transfers continue.
-    NobodyNew {
+    ClosedToNewReceivers {
         /// The reason.
         why: String,
     },
@@ -174,50 +174,56 @@ pub enum Event {
     },
 }
 
-impl From<Told> for Event {
-    fn from(event: Told) -> Self {
+impl From<LibraryEvent> for Event {
+    fn from(event: LibraryEvent) -> Self {
         let text = |text: &dyn ToString| text.to_string();
         let place = |at| match at {
             wraith::FoundAt::Address => None,
             wraith::FoundAt::Place(place) => Some(place.to_string()),
         };
         match event {
-            Told::CodeUsed { place, peer } => {
+            LibraryEvent::CodeUsed { place, peer } => {
                 Self::CodeUsed { place: text(&place), peer: text(&peer) }
             }
-            Told::CodeBurned(place) => Self::CodeBurned { place: text(&place) },
-            Told::LongCode(code) => Self::LongCode { code: text(&code) },
-            Told::CodeExpired => Self::CodeExpired,
-            Told::PlaceLost { place, why } => {
+            LibraryEvent::CodeBurned(place) => Self::CodeBurned { place: text(&place) },
+            LibraryEvent::LongCode(code) => Self::LongCode { code: text(&code) },
+            LibraryEvent::CodeExpired => Self::CodeExpired,
+            LibraryEvent::PlaceLost { place, why } => {
                 Self::PlaceLost { place: text(&place), why: text(&why) }
             }
-            Told::PlaceBack(place) => Self::PlaceBack { place: text(&place) },
-            Told::Resumed => Self::Resumed,
-            Told::Met(at) => Self::Met { place: place(at) },
-            Told::Connected { peer, remote, .. } => {
+            LibraryEvent::PlaceBack(place) => Self::PlaceBack { place: text(&place) },
+            LibraryEvent::Resumed => Self::Resumed,
+            LibraryEvent::PeerFound(at) => Self::PeerFound { place: place(at) },
+            LibraryEvent::Connected { peer, remote, .. } => {
                 Self::Connected { peer: text(&peer), address: text(&remote) }
             }
-            Told::Path { remote, route, .. } => {
+            LibraryEvent::Path { remote, route, .. } => {
                 Self::Path { address: text(&remote), path: route.kind.name().to_owned() }
             }
-            Told::Offered(offer) => {
+            LibraryEvent::Offered(offer) => {
                 Self::Offered { name: offer.name, files: offer.files, bytes: offer.bytes }
             }
-            Told::Accepted => Self::Accepted,
-            Told::File { path, status, bytes, root, .. } => {
+            LibraryEvent::Accepted => Self::Accepted,
+            LibraryEvent::File { path, status, bytes, root, .. } => {
                 Self::File { path, status: status.into(), bytes, hash: root.map(Vec::from) }
             }
-            Told::Note { path, what } => Self::Note { path, what },
-            Told::Unremembered(what) => Self::Note { path: String::new(), what },
-            Told::Lost { why, seconds_left } => Self::Lost { why, seconds_left },
-            Told::OnlyLooked => Self::OnlyLooked,
-            Told::NobodyNew(error) => Self::NobodyNew { why: text(&error) },
-            Told::Sent { report, bytes } => Self::Sent { receiver: text(&report.receiver), bytes },
-            Told::Served { done, of } => Self::Served { done, wanted: of },
-            Told::ReceiverFailed(error) => Self::ReceiverFailed { why: text(&error) },
-            Told::Lagged(events) => Self::Lagged { events },
-            Told::Done => Self::Done,
-            Told::Failed(error) => Self::Failed { why: text(&error) },
+            LibraryEvent::Note { path, what } => Self::Note { path, what },
+            LibraryEvent::StateNotStored(what) => Self::Note { path: String::new(), what },
+            LibraryEvent::ConnectionLost { why, seconds_left } => {
+                Self::ConnectionLost { why, seconds_left }
+            }
+            LibraryEvent::OfferPostponed => Self::OfferPostponed,
+            LibraryEvent::ClosedToNewReceivers(error) => {
+                Self::ClosedToNewReceivers { why: text(&error) }
+            }
+            LibraryEvent::Sent { report, bytes } => {
+                Self::Sent { receiver: text(&report.receiver), bytes }
+            }
+            LibraryEvent::Served { done, of } => Self::Served { done, wanted: of },
+            LibraryEvent::ReceiverFailed(error) => Self::ReceiverFailed { why: text(&error) },
+            LibraryEvent::Lagged(events) => Self::Lagged { events },
+            LibraryEvent::Done => Self::Done,
+            LibraryEvent::Failed(error) => Self::Failed { why: text(&error) },
             other => Self::Other { what: format!("{other:?}") },
         }
     }

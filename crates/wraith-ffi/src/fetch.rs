@@ -184,16 +184,16 @@ impl Incoming {
     ///
     /// # Errors
     /// [`WraithError::WrongState`] if the offer is already answered.
-    pub async fn later(&self) -> Result<(), WraithError> {
+    pub async fn postpone(&self) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
-        entered(self.runtime.clone(), incoming.later()).await;
+        entered(self.runtime.clone(), incoming.postpone()).await;
         Ok(())
     }
 }
 
 /// Result of a completed fetch.
 #[derive(Clone, Debug, uniffi::Record)]
-pub struct Received {
+pub struct FetchSummary {
     /// NodeId of the sender.
     pub sender: String,
     /// Number of files that were transferred, in whole or in part.
@@ -208,8 +208,8 @@ pub struct Received {
     pub confirmed: bool,
 }
 
-impl From<&wraith::Received> for Received {
-    fn from(received: &wraith::Received) -> Self {
+impl From<&wraith::FetchSummary> for FetchSummary {
+    fn from(received: &wraith::FetchSummary) -> Self {
         let report = &received.report;
         Self {
             sender: received.sender.to_string(),
@@ -259,11 +259,11 @@ impl Transfer {
     /// # Errors
     /// The error that ended it; [`WraithError::Partial`] if some files did not arrive or could not
     /// be sent.
-    pub async fn finished(&self) -> Result<Received, WraithError> {
+    pub async fn finished(&self) -> Result<FetchSummary, WraithError> {
         entered(self.runtime.clone(), async {
             let received = self.transfer.finished().await?;
             received.complete()?;
-            Ok(Received::from(&*received))
+            Ok(FetchSummary::from(&*received))
         })
         .await
     }

@@ -11,22 +11,22 @@ use crate::runtime::entered;
 
 /// The accept filter of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Enum)]
-pub enum Admit {
+pub enum AcceptFilter {
     /// Contacts only. The listener does not answer any other peer.
     #[default]
     Contacts,
     /// Any peer that has the NodeId, but few strangers at a time.
-    AfterAsking,
+    AskUser,
     /// Any peer that has the NodeId.
-    Everybody,
+    AnyPeer,
 }
 
-impl From<Admit> for wraith::Admit {
-    fn from(admit: Admit) -> Self {
-        match admit {
-            Admit::Contacts => Self::Contacts,
-            Admit::AfterAsking => Self::AfterAsking,
-            Admit::Everybody => Self::Everybody,
+impl From<AcceptFilter> for wraith::AcceptFilter {
+    fn from(filter: AcceptFilter) -> Self {
+        match filter {
+            AcceptFilter::Contacts => Self::Contacts,
+            AcceptFilter::AskUser => Self::AskUser,
+            AcceptFilter::AnyPeer => Self::AnyPeer,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::content::{Content, Recipient, Target, address, node_id};
 use crate::error::WraithError;
 use crate::fetch::{FetchOptions, Incoming};
 use crate::identity::Identity;
-use crate::listen::{Admit, Listener};
+use crate::listen::{AcceptFilter, Listener};
 use crate::offer::{Offer, OfferOptions};
 use crate::runtime::{self, entered};
 use crate::secret::SecretText;
@@ -153,16 +153,21 @@ impl Node {
         let source: wraith::Source = source.trim().parse()?;
         let (target, memory) = into.open();
         let fetch = options.apply(self.node.fetch(source, target));
-        let incoming = entered(self.runtime.clone(), async { fetch.ask().await }).await?;
+        let incoming =
+            entered(self.runtime.clone(), async { fetch.wait_for_offer().await }).await?;
         Ok(Incoming::new(incoming, memory, self.runtime.clone()))
     }
 
-    /// Starts a listener that receives offers into this folder. `admit` is its accept filter.
+    /// Starts a listener that receives offers into this folder. `accept_filter` selects the peers.
     ///
     /// # Errors
     /// The contacts cannot be read, or the address is not available.
-    pub async fn listen(&self, folder: String, admit: Admit) -> Result<Arc<Listener>, WraithError> {
-        let mut listen = self.node.listen(folder).admit(admit.into());
+    pub async fn listen(
+        &self,
+        folder: String,
+        accept_filter: AcceptFilter,
+    ) -> Result<Arc<Listener>, WraithError> {
+        let mut listen = self.node.listen(folder).accept_filter(accept_filter.into());
         if let Some(at) = &self.listen {
             listen = listen.bind_to(address(at)?);
         }

@@ -89,7 +89,7 @@ impl OfferOptions {
 
 /// Result of a completed offer.
 #[derive(Clone, Debug, uniffi::Record)]
-pub struct Sent {
+pub struct OfferSummary {
     /// Number of receivers that have confirmed all files that could be sent.
     pub receivers: u32,
     /// Number of those receivers that lack files that could not be sent.
@@ -104,8 +104,8 @@ pub struct Sent {
     pub bytes_moved: u64,
 }
 
-impl From<&wraith::Sent> for Sent {
-    fn from(sent: &wraith::Sent) -> Self {
+impl From<&wraith::OfferSummary> for OfferSummary {
+    fn from(sent: &wraith::OfferSummary) -> Self {
         let report = sent.report.as_deref();
         Self {
             receivers: sent.receivers,
@@ -171,11 +171,11 @@ impl Offer {
     /// # Errors
     /// The error that ended the offer; [`WraithError::Partial`] if a receiver lacks files that
     /// could not be sent.
-    pub async fn finished(&self) -> Result<Sent, WraithError> {
+    pub async fn finished(&self) -> Result<OfferSummary, WraithError> {
         entered(self.runtime.clone(), async {
             let sent = self.offer.finished().await?;
             sent.complete()?;
-            Ok(Sent::from(&*sent))
+            Ok(OfferSummary::from(&*sent))
         })
         .await
     }

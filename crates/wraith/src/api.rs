@@ -25,7 +25,7 @@ impl Node {
     /// ```no_run
     /// # use wraith::{AcceptOptions, Code, Error, Event, Node, OnConflict};
     /// # async fn example(node: Node, code: Code) -> Result<(), Error> {
-    /// let incoming = node.fetch(code, "Downloads").ask().await?;
+    /// let incoming = node.fetch(code, "Downloads").wait_for_offer().await?;
     /// let offer = incoming.offer();
     /// println!("{} offers {} files, {} bytes", incoming.sender(), offer.files, offer.bytes);
     /// if offer.bytes > 1_000_000_000 {
@@ -36,7 +36,9 @@ impl Node {
     /// while let Some(event) = events.next().await {
     ///     match event {
     ///         Event::File { path, status, .. } => println!("{path}: {status:?}"),
-    ///         Event::Lost { why, seconds_left } => println!("{why}; {seconds_left} s to come back"),
+    ///         Event::ConnectionLost { why, seconds_left } => {
+    ///             println!("{why}; {seconds_left} s to come back");
+    ///         }
     ///         _ => {}
     ///     }
     ///     if let Some(progress) = progress.read() {

@@ -79,7 +79,7 @@ pub enum Cause {
     /// The ticket comes from a version of wraith with an incompatible handshake.
     TicketVersion,
     /// No peer came in time.
-    NobodyCame,
+    NoReceiver,
     /// This machine has no address at which a peer could reach it.
     NoAddress,
     /// Listening on this address failed.

@@ -1,4 +1,5 @@
-//! Events of offers, fetches and listeners, and the [`Observer`] trait. `publisher` distributes them.
+//! Events of offers, fetches and listeners, and the [`Observer`] trait. `publisher` distributes
+//! them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub enum Event {
     /// This side has used the code before. It continues with the ticket from that time.
     Resumed,
     /// The other side was found.
-    Met(FoundAt),
+    PeerFound(FoundAt),
     /// Both sides are authenticated, and the peer is authorized for the transfer.
     Connected {
         /// The NodeId of the peer.
@@ -139,27 +140,27 @@ pub enum Event {
     },
     /// The state of this run cannot be stored, for the reason in this text. A repeated call does
     /// not resume it.
-    Unremembered(String),
+    StateNotStored(String),
     /// The connection was lost. This side searches for the peer again, or waits for it.
-    Lost {
+    ConnectionLost {
         /// The reason as text.
         why: String,
         /// Seconds until this side gives up.
         seconds_left: u64,
     },
     /// A peer used a ticket that a code brought to another machine. It received nothing.
-    Stranger,
-    /// A listener with [`Admit::AfterAsking`](crate::Admit::AfterAsking) refused a stranger's offer
-    /// without asking, because there were too many.
+    UnauthorizedPeer,
+    /// A listener with [`AcceptFilter::AskUser`](crate::AcceptFilter::AskUser) refused a stranger's
+    /// offer without asking, because there were too many.
     RefusedUnread {
         /// Number of refused offers since the listener started.
         total: u64,
     },
     /// The receiver only looked at the offer, which stays valid.
-    OnlyLooked,
+    OfferPostponed,
     /// The code admits no further receivers, for this reason. Receivers that are already connected
     /// are still served.
-    NobodyNew(Error),
+    ClosedToNewReceivers(Error),
     /// A receiver confirmed everything that could be sent to it.
     Sent {
         /// The report of the transfer.
@@ -168,9 +169,9 @@ pub enum Event {
         bytes: u64,
     },
     /// The receiver's receipt was written to this file ([`crate::OfferBuilder::receipt`]).
-    ReceiptKept(PathBuf),
+    ReceiptStored(PathBuf),
     /// The receipt could not be written, for this reason.
-    ReceiptLost(String),
+    ReceiptNotStored(String),
     /// One of several receivers has everything. The offer waits for the next one.
     Served {
         /// Number of receivers that have everything.
@@ -179,7 +180,7 @@ pub enum Event {
         of: Option<u32>,
     },
     /// A receiver reconnected. The new connection replaces the earlier one.
-    Replaced,
+    ReceiverReconnected,
     /// The contacts of a listener changed. The value is their new number.
     ContactsChanged(usize),
     /// One of several receivers did not get everything. The others are still served.

@@ -17,7 +17,7 @@ use futures_core::Stream;
 
 use crate::error::Error;
 use crate::event::{Event, Observer};
-use crate::state::Keeper;
+use crate::state::ReceiptWriter;
 
 /// Maximum number of queued events per stream; beyond it, the oldest are dropped.
 const QUEUED_MAX: usize = 1024;
@@ -72,11 +72,11 @@ impl EventPublisher {
         lock(&self.streams).first = None;
     }
 
-    pub(crate) fn tell(&self, event: Event) {
-        self.tell_of(None, event);
+    pub(crate) fn publish(&self, event: Event) {
+        self.publish_for(None, event);
     }
 
-    pub(crate) fn tell_of(&self, receiver: Option<u64>, event: Event) {
+    pub(crate) fn publish_for(&self, receiver: Option<u64>, event: Event) {
         if self.is_over.load(Relaxed) {
             return;
         }
@@ -86,21 +86,26 @@ impl EventPublisher {
         self.push(|| Some(event));
     }
 
-    /// Passes a transfer event to the receipt keeper and reports the result.
-    pub(crate) fn keep(
+    /// Passes a transfer event to the receipt writer and reports the result.
+    pub(crate) fn record_receipt(
         &self,
-        keeper: &Option<Keeper>,
+        receipt_writer: &Option<ReceiptWriter>,
         receiver: Option<u64>,
         event: &wraith_transfer::Event<'_>,
     ) {
-        match keeper.as_ref().and_then(|keeper| keeper.tell(event)) {
-            Some(Ok(place)) => self.tell_of(receiver, Event::ReceiptKept(place)),
-            Some(Err(why)) => self.tell_of(receiver, Event::ReceiptLost(why)),
+        match receipt_writer.as_ref().and_then(|receipt_writer| receipt_writer.record_event(event))
+        {
+            Some(Ok(place)) => self.publish_for(receiver, Event::ReceiptStored(place)),
+            Some(Err(why)) => self.publish_for(receiver, Event::ReceiptNotStored(why)),
             None => {}
         }
     }
 
-    pub(crate) fn tell_transfer(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {
+    pub(crate) fn publish_transfer(
+        &self,
+        receiver: Option<u64>,
+        event: &wraith_transfer::Event<'_>,
+    ) {
         if self.is_over.load(Relaxed) {
             return;
         }
@@ -239,11 +244,11 @@ mod tests {
     use crate::ErrorKind;
 
     #[tokio::test]
-    async fn a_slow_reader_hears_what_it_missed_and_always_the_end() {
+    async fn a_slow_reader_gets_a_lag_count_and_the_final_event() {
         let publisher = EventPublisher::default();
         let mut events = publisher.subscribe();
         for _ in 0..QUEUED_MAX + 7 {
-            publisher.tell(Event::Accepted);
+            publisher.publish(Event::Accepted);
         }
         publisher.end(Ok(()));
         assert!(matches!(events.next().await, Some(Event::Lagged(7))));
@@ -255,9 +260,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_reader_misses_nothing_and_the_second_hears_from_now_on() {
+    async fn the_first_reader_gets_all_events_and_the_second_only_later_ones() {
         let publisher = EventPublisher::new(None);
-        publisher.tell(Event::Resumed);
+        publisher.publish(Event::Resumed);
         let (mut first, mut second) = (publisher.subscribe(), publisher.subscribe());
         publisher.end(Ok(()));
         assert!(matches!(first.next().await, Some(Event::Resumed)));
@@ -267,29 +272,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_beginning_that_nobody_reads_is_not_kept() {
+    async fn unread_first_events_are_dropped() {
         let publisher = EventPublisher::new(None);
         for _ in 0..QUEUED_MAX + 1 {
-            publisher.tell(Event::Resumed);
+            publisher.publish(Event::Resumed);
         }
         let mut events = publisher.subscribe();
-        publisher.tell(Event::Accepted);
+        publisher.publish(Event::Accepted);
         assert!(matches!(events.next().await, Some(Event::Accepted)));
-        let observed = EventPublisher::new(Some(Arc::new(Deaf)));
-        observed.tell(Event::Resumed);
+        let observed = EventPublisher::new(Some(Arc::new(NoopObserver)));
+        observed.publish(Event::Resumed);
         let mut events = observed.subscribe();
-        observed.tell(Event::Accepted);
+        observed.publish(Event::Accepted);
         assert!(matches!(events.next().await, Some(Event::Accepted)));
     }
 
-    struct Deaf;
+    struct NoopObserver;
 
-    impl Observer for Deaf {
+    impl Observer for NoopObserver {
         fn event(&self, _: Option<u64>, _: &Event) {}
     }
 
     #[tokio::test]
-    async fn who_comes_after_the_end_gets_the_end_once() {
+    async fn a_reader_after_the_end_gets_the_final_event_once() {
         let publisher = EventPublisher::default();
         publisher.end(Err(Error::new(ErrorKind::Other, "cut")));
         publisher.end(Ok(()));
@@ -304,7 +309,7 @@ mod tests {
         let mut events = publisher.subscribe();
         let reading = tokio::spawn(async move { events.next().await });
         tokio::task::yield_now().await;
-        publisher.tell(Event::OnlyLooked);
-        assert!(matches!(reading.await.unwrap(), Some(Event::OnlyLooked)));
+        publisher.publish(Event::OfferPostponed);
+        assert!(matches!(reading.await.unwrap(), Some(Event::OfferPostponed)));
     }
 }

@@ -8,11 +8,11 @@ use wraith_discovery::{
 };
 use zeroize::Zeroizing;
 
-use crate::code_end::{CODE_LIFE, burned, expired, no_code, no_place};
 use crate::error::{Error, ErrorKind};
-use crate::fetch::{Source, brought};
+use crate::fetch::{Source, decode_delivered_ticket};
+use crate::join_code::{CODE_LIFE, burned, expired, no_code, no_place};
 use crate::node::Node;
-use crate::ways::addresses::nearest_first;
+use crate::paths::addresses::nearest_first;
 
 /// Configures an [`Invitation`].
 #[must_use = "there is no code before start()"]
@@ -82,7 +82,7 @@ impl Invitation {
         while let Some(event) = self.announcement.next_event().await {
             match event {
                 CodeEvent::Ticket { ticket, from } => {
-                    let ticket = brought(&ticket)?;
+                    let ticket = decode_delivered_ticket(&ticket)?;
                     let code = self.announcement.code().clone();
                     self.announcement.close().await;
                     return Ok(Source::Invited(code, nearest_first(&ticket, from)));

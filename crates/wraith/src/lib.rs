@@ -3,7 +3,6 @@
 #![warn(missing_docs)]
 
 mod api;
-mod code_end;
 mod engine;
 mod error;
 mod event;
@@ -11,9 +10,11 @@ mod event_publisher;
 mod fetch;
 mod file_vault;
 mod invite;
+mod join_code;
 mod listen;
 mod node;
 mod offer;
+mod paths;
 mod payload;
 pub mod place;
 mod progress;
@@ -22,23 +23,22 @@ mod route;
 mod service;
 mod settings;
 pub mod state;
-mod ways;
 
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, FoundAt, Observer, OfferInfo};
 pub use event_publisher::Events;
-pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
+pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
 pub use file_vault::FileVault;
 pub use invite::{Invitation, InvitationBuilder};
-pub use listen::{Admit, ListenBuilder, Listener};
+pub use listen::{AcceptFilter, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
 pub use offer::{Offer, OfferBuilder};
+pub use paths::{Proxies, RelayServer};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
-pub use report::{Received, Sent};
-pub use route::{How, PathKind, Route, path_kind};
+pub use report::{FetchSummary, OfferSummary};
+pub use route::{PathKind, PathOrigin, Route, path_kind};
 pub use service::{ConnectBuilder, Service, ServiceBuilder};
-pub use ways::{Proxies, RelayServer};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,

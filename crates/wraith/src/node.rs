@@ -21,9 +21,9 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
+use crate::paths::{PathSettings, Proxies, RelayServer};
 use crate::route::{Route, Routes};
-use crate::state::{ContactStore, DhtNodes, Meeting, SpentCodes, StateDir};
-use crate::ways::{Proxies, RelayServer, WaySettings};
+use crate::state::{ContactStore, DhtNodes, LastSeen, SpentCodes, StateDir};
 
 /// All local addresses, IPv4 and IPv6, on a port chosen by the system.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -62,7 +62,7 @@ struct Inner {
     spent_codes: Arc<SpentCodes>,
     places: Places,
     dht: Option<Dht>,
-    ways: WaySettings,
+    paths: PathSettings,
     routes: Routes,
     congestion: Arc<dyn ControllerFactory>,
     policy: Policy,
@@ -78,7 +78,7 @@ pub struct NodeBuilder {
     state: Option<StateDir>,
     places: Places,
     dht_bootstrap: Option<Vec<String>>,
-    ways: WaySettings,
+    paths: PathSettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     policy: Policy,
     qlog: Option<Arc<dyn SinkFactory>>,
@@ -136,32 +136,32 @@ impl NodeBuilder {
 
     /// Enables port mapping (PCP, NAT-PMP, UPnP) for sockets that accept connections. Default: off.
     pub fn port_mapping(mut self, ask: bool) -> Self {
-        self.ways.port_mapping = ask;
+        self.paths.port_mapping = ask;
         self
     }
 
     /// Also waits at this relay, and uses it if no direct path works.
     pub fn relay(mut self, relay: RelayServer) -> Self {
-        self.ways.relays.push(relay);
+        self.paths.relays.push(relay);
         self
     }
 
     /// Connects to relays and rendezvous servers through these proxies. Direct traffic to a peer
     /// bypasses them; use [`relay_only`](Self::relay_only) to prevent that.
     pub fn proxies(mut self, proxies: Proxies) -> Self {
-        self.ways.connect = Arc::new(proxies);
+        self.paths.connect = Arc::new(proxies);
         self
     }
 
     /// Uses no relay, even if a peer names one.
     pub fn direct_only(mut self) -> Self {
-        self.ways.direct_only = true;
+        self.paths.direct_only = true;
         self
     }
 
     /// Uses relays only, and sends no address of this machine to any peer.
     pub fn relay_only(mut self) -> Self {
-        self.ways.relay_only = true;
+        self.paths.relay_only = true;
         self
     }
 
@@ -217,8 +217,8 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { mut places, ways, congestion, policy, qlog, .. } = self;
-        places.connect.get_or_insert_with(|| ways.connect.clone());
+        let Self { mut places, paths, congestion, policy, qlog, .. } = self;
+        places.connect.get_or_insert_with(|| paths.connect.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
@@ -230,7 +230,7 @@ impl NodeBuilder {
             spent_codes,
             places,
             dht,
-            ways,
+            paths,
             routes,
             congestion,
             policy,
@@ -257,14 +257,14 @@ impl Node {
     }
 
     /// Stores the good DHT nodes for the next run.
-    pub(crate) fn remember_dht(&self) {
+    pub(crate) fn store_dht_nodes(&self) {
         if let Some(dht) = &self.0.dht {
             DhtNodes::of(&self.0.state).write(&dht.good_nodes());
         }
     }
 
-    pub(crate) fn way_settings(&self) -> &WaySettings {
-        &self.0.ways
+    pub(crate) fn path_settings(&self) -> &PathSettings {
+        &self.0.paths
     }
 
     /// Returns the store of contacts.
@@ -387,18 +387,18 @@ impl Node {
 
     /// Records that a contact was met at `remote`. A listening contact can be reached there again,
     /// at its usual port.
-    pub(crate) fn remember_meeting(&self, peer: NodeId, remote: &Addr) {
-        self.remember(peer, &self.meeting(peer, remote));
+    pub(crate) fn store_last_seen(&self, peer: NodeId, remote: &Addr) {
+        self.store_contact_seen(peer, &self.last_seen(peer, remote));
     }
 
-    /// Records a meeting with a contact. Does nothing if the peer is not a contact.
-    pub(crate) fn remember(&self, peer: NodeId, meeting: &Meeting) {
+    /// Records where a contact was seen. Does nothing if the peer is not a contact.
+    pub(crate) fn store_contact_seen(&self, peer: NodeId, last_seen: &LastSeen) {
         let contacts = self.contacts();
         if !contacts.load().is_ok_and(|book| book.with(peer).is_some()) {
             return;
         }
         let met = contacts.change::<_, Error>(|book| {
-            book.met(peer, meeting, Timestamp::now());
+            book.record_seen(peer, last_seen, Timestamp::now());
             Ok(())
         });
         // The transfer is complete. A failure to record the peer's address must not fail it.
@@ -408,9 +408,9 @@ impl Node {
     }
 
     /// Returns where a peer seen at `remote` can be met again.
-    pub fn meeting(&self, peer: NodeId, remote: &Addr) -> Meeting {
+    pub fn last_seen(&self, peer: NodeId, remote: &Addr) -> LastSeen {
         let at = remote.ip().map(|at| SocketAddr::new(at.ip().to_canonical(), usual_port(peer)));
-        Meeting { at, rendezvous: self.0.places.rendezvous.clone() }
+        LastSeen { at, rendezvous: self.0.places.rendezvous.clone() }
     }
 }
 

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_is_not_there_is_told_before_anything_begins() {
+    fn a_missing_path_is_an_error_before_the_offer_starts() {
         let error = Payload::from("/no/such/file").checked().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().starts_with("cannot send /no/such/file: "), "{error}");

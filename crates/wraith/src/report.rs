@@ -11,7 +11,7 @@ use crate::error::{Cause, Error, ErrorKind};
 /// Result of an offer.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct OfferSummary {
     /// Number of receivers that confirmed everything that could be sent to them.
     pub receivers: u32,
     /// Number of those receivers that lack files that could not be sent.
@@ -22,7 +22,7 @@ pub struct Sent {
     pub report: Option<Arc<SendReport>>,
 }
 
-impl Sent {
+impl OfferSummary {
     /// Checks that no receiver lacks a file.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Sent {
 /// Result of a fetch.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct FetchSummary {
     /// The report of the transfer: counts, bytes and the signed receipt.
     pub report: ReceiveReport,
     /// Bytes settled on the last connection.
@@ -56,7 +56,7 @@ pub struct Received {
     pub remote: Addr,
 }
 
-impl Received {
+impl FetchSummary {
     /// Checks that no file is missing.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl PathKind {
 /// How a path was established.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum PathOrigin {
     /// Both programs run on one machine.
     SameMachine,
     /// Both machines have private addresses of one network.
@@ -63,7 +63,7 @@ pub enum How {
     Custom,
 }
 
-impl How {
+impl PathOrigin {
     /// Returns the name for scripts.
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,23 +84,23 @@ pub struct Route {
     /// The kind of path.
     pub kind: PathKind,
     /// How the path was established.
-    pub how: How,
+    pub origin: PathOrigin,
 }
 
 impl Route {
     fn of(remote: &Addr, is_punched: bool) -> Self {
         let kind = path_kind(remote);
-        let how = match (kind, remote.ip()) {
-            _ if SocketPool::remote(remote).is_some() => How::Punched,
-            (PathKind::Loopback, _) => How::SameMachine,
-            (PathKind::Relay, _) => How::Relay,
-            (PathKind::Custom, _) => How::Custom,
-            _ if is_punched => How::Punched,
-            (PathKind::Lan, _) => How::SameNetwork,
-            (_, Some(at)) if at.ip().to_canonical().is_ipv6() => How::Ipv6,
-            _ => How::Address,
+        let origin = match (kind, remote.ip()) {
+            _ if SocketPool::remote(remote).is_some() => PathOrigin::Punched,
+            (PathKind::Loopback, _) => PathOrigin::SameMachine,
+            (PathKind::Relay, _) => PathOrigin::Relay,
+            (PathKind::Custom, _) => PathOrigin::Custom,
+            _ if is_punched => PathOrigin::Punched,
+            (PathKind::Lan, _) => PathOrigin::SameNetwork,
+            (_, Some(at)) if at.ip().to_canonical().is_ipv6() => PathOrigin::Ipv6,
+            _ => PathOrigin::Address,
         };
-        Self { kind, how }
+        Self { kind, origin }
     }
 }
 
@@ -108,9 +108,9 @@ impl Route {
 impl std::fmt::Display for Route {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.kind.name())?;
-        match self.how {
-            How::Ipv6 => f.write_str(", IPv6"),
-            How::Punched => f.write_str(", through NATs"),
+        match self.origin {
+            PathOrigin::Ipv6 => f.write_str(", IPv6"),
+            PathOrigin::Punched => f.write_str(", through NATs"),
             _ => Ok(()),
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_apart() {
+    fn addresses_are_classified_by_kind_and_origin() {
         let routes = Routes::default();
         for (text, kind, how) in [
             ("127.0.0.1:1", "loopback", "same-machine"),
@@ -202,20 +202,23 @@ mod tests {
             ("192.0.2.1:1", "direct", "address"),
         ] {
             let route = routes.route(&addr(text));
-            assert_eq!((route.kind.name(), route.how.name()), (kind, how), "{text}");
+            assert_eq!((route.kind.name(), route.origin.name()), (kind, how), "{text}");
         }
         let custom = Addr::Custom { kind: 7, bytes: Box::default() };
         assert_eq!(routes.route(&custom).to_string(), "custom");
     }
 
     #[test]
-    fn what_was_punched_is_told_of_the_last_addresses() {
+    fn punched_addresses_are_remembered_up_to_the_limit() {
         let routes = Routes::default();
         for port in 1..=KNOWN_MAX as u16 + 1 {
             routes.add_punched(SocketAddr::from(([192, 0, 2, 1], port)));
         }
-        let how = |text| routes.route(&addr(text)).how;
-        assert_eq!((how("192.0.2.1:1"), how("192.0.2.1:2")), (How::Address, How::Punched));
+        let how = |text| routes.route(&addr(text)).origin;
+        assert_eq!(
+            (how("192.0.2.1:1"), how("192.0.2.1:2")),
+            (PathOrigin::Address, PathOrigin::Punched)
+        );
         assert_eq!(routes.route(&addr("192.0.2.1:2")).to_string(), "direct, through NATs");
         assert_eq!(routes.punched.lock().unwrap().len(), KNOWN_MAX);
     }

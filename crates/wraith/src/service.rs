@@ -20,7 +20,7 @@ use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
-use crate::ways::Ways;
+use crate::paths::SocketPaths;
 
 /// Default time limit for dialling a service.
 const DIAL: Duration = Duration::from_secs(10);
@@ -66,9 +66,9 @@ impl ServiceBuilder {
         };
         let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
         let socket = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS), vec![access_key])?;
-        let ways = Ways::to_dial(&node, socket);
-        let ticket = Ticket::new(node.id(), capability, ways.addresses(None));
-        Ok(Service { ticket, ways, strangers: Strangers::default() })
+        let paths = SocketPaths::for_dialling(&node, socket);
+        let ticket = Ticket::new(node.id(), capability, paths.addresses(None));
+        Ok(Service { ticket, paths, pending: PendingCallers::default() })
     }
 }
 
@@ -84,8 +84,8 @@ fn new_capability() -> Result<Capability, Error> {
 #[derive(Debug)]
 pub struct Service {
     ticket: Ticket,
-    ways: Ways,
-    strangers: Strangers,
+    paths: SocketPaths,
+    pending: PendingCallers,
 }
 
 impl Service {
@@ -98,11 +98,11 @@ impl Service {
     pub async fn accept(&mut self) -> Option<Connection> {
         loop {
             tokio::select! {
-                connection = self.ways.endpoint().accept() => {
+                connection = self.paths.endpoint().accept() => {
                     let capability = self.ticket.capability().clone();
-                    self.strangers.admit(admit(connection?, capability));
+                    self.pending.add(authorize(connection?, capability));
                 }
-                Some(caller) = self.strangers.tasks.join_next() => {
+                Some(caller) = self.pending.tasks.join_next() => {
                     if let Ok(Some(connection)) = caller {
                         return Some(connection);
                     }
@@ -113,9 +113,10 @@ impl Service {
 }
 
 /// Returns the connection if its peer sends the right capability in time.
-async fn admit(connection: Connection, capability: Capability) -> Option<Connection> {
-    let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
-    let is_right = Capability::from_bytes(said) == capability;
+async fn authorize(connection: Connection, capability: Capability) -> Option<Connection> {
+    let received =
+        timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
+    let is_right = Capability::from_bytes(received) == capability;
     if !is_right {
         connection.close(close::WRONG_SECRET, "");
     }
@@ -125,13 +126,13 @@ async fn admit(connection: Connection, capability: Capability) -> Option<Connect
 /// Callers that have not sent the capability yet. A new caller evicts the oldest. A legitimate
 /// caller needs one round trip, so silent strangers cannot keep it out.
 #[derive(Debug, Default)]
-struct Strangers {
+struct PendingCallers {
     tasks: JoinSet<Option<Connection>>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
-impl Strangers {
-    fn admit(&mut self, caller: impl Future<Output = Option<Connection>> + Send + 'static) {
+impl PendingCallers {
+    fn add(&mut self, caller: impl Future<Output = Option<Connection>> + Send + 'static) {
         self.oldest_first.retain(|task| !task.is_finished());
         if self.oldest_first.len() >= STRANGERS_MAX
             && let Some(oldest) = self.oldest_first.pop_front()
@@ -174,12 +175,12 @@ impl ConnectBuilder {
         let addresses = ticket.addresses().to_vec();
         let capability = ticket.capability().as_bytes();
         let mut dialler = Dialler {
-            ways: Ways::to_dial(&node, node.bind_dialling()?),
+            paths: SocketPaths::for_dialling(&node, node.bind_dialling()?),
             peer: ticket.node_id(),
             access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
             addresses: addresses.clone(),
             relays: Vec::new(),
-            left: None,
+            stored_call: None,
             capability: None,
             names: Vec::new(),
             // A service shares no secret with a caller that would let them meet at a meeting place.

@@ -19,7 +19,7 @@ pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 
 /// Time limits for finding or awaiting the peer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// Limit before the first connection. `None`: no limit for a side that waits, [`Self::to_find`]
     /// for a side that searches.
     pub first: Option<Duration>,
@@ -27,7 +27,7 @@ pub(crate) struct Patience {
     pub reconnect: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     /// Returns the time limit for finding a peer. `is_stored`: the places include one that stores
     /// records, such as the DHT.
     pub fn to_find(self, is_stored: bool) -> Duration {
@@ -46,7 +46,7 @@ pub(crate) struct SendSettings {
     pub receipt: Option<PathBuf>,
     /// Number of receivers. `None`: any number, until the offer is stopped.
     pub receivers: Option<u32>,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl SendSettings {
@@ -79,12 +79,12 @@ pub(crate) struct FetchSettings {
     pub keep_modes: bool,
     pub sync: bool,
     pub preview: bool,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 impl Default for FetchSettings {
     fn default() -> Self {
-        let patience = Patience { first: None, reconnect: RECONNECT };
+        let timeouts = Timeouts { first: None, reconnect: RECONNECT };
         Self {
             rate: None,
             connections: None,
@@ -92,7 +92,7 @@ impl Default for FetchSettings {
             keep_modes: false,
             sync: true,
             preview: true,
-            patience,
+            timeouts,
         }
     }
 }

@@ -197,7 +197,7 @@ impl Event {
             From::PlaceBack(place) => {
                 Self { path: place.to_string(), ..Self::new(WRAITH_EVENT_PLACE_BACK) }
             }
-            From::Met(_) => Self::new(WRAITH_EVENT_MET),
+            From::PeerFound(_) => Self::new(WRAITH_EVENT_MET),
             From::Connected { peer: who, remote, .. } => {
                 Self { text: shown(remote), peer: peer(who), ..Self::new(WRAITH_EVENT_CONNECTED) }
             }
@@ -220,7 +220,7 @@ impl Event {
             From::Note { path, what } => {
                 Self { path: path.clone(), text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
             }
-            From::Lost { why, seconds_left } => {
+            From::ConnectionLost { why, seconds_left } => {
                 Self { text: why.clone(), count: *seconds_left, ..Self::new(WRAITH_EVENT_LOST) }
             }
             From::Sent { report, bytes } => Self {
@@ -229,7 +229,7 @@ impl Event {
                 peer: peer(&report.receiver),
                 ..Self::new(WRAITH_EVENT_SENT)
             },
-            From::OnlyLooked => Self::new(WRAITH_EVENT_ONLY_LOOKED),
+            From::OfferPostponed => Self::new(WRAITH_EVENT_ONLY_LOOKED),
             From::Done | From::Failed(_) => return None,
             _ => Self::new(WRAITH_EVENT_OTHER),
         })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith::{AcceptOptions, Asking, FetchBuilder, OnConflict, Source, Transfer};
+use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
 
 use super::event::OfferShown;
 use super::node::{home, path, switch, wraith_node_t};
@@ -120,7 +120,7 @@ async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
     let ending = Ending::new(Arc::clone(&shared));
     let transfer = match plan.accept_all {
         true => Ok(builder.accept_all(plan.policy)),
-        false => ask(builder.begin(), plan.policy, &shared).await,
+        false => ask(builder.request_offer(), plan.policy, &shared).await,
     };
     let result = match transfer {
         Ok(transfer) => {
@@ -135,7 +135,7 @@ async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
 }
 
 /// Finds the sender and asks the caller whether to fetch its offer.
-async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
+async fn ask(mut asking: OfferRequest, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
     // A stop has priority over everything that is ready: a caller that frees a transfer within
     // `ask` and then accepts gets nothing.
     let found = tokio::select! {
@@ -151,14 +151,14 @@ async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome
     let answer = tokio::select! {
         biased;
         () = shared.stop.cancelled() => None,
-        () = incoming.gone() => None,
+        () = incoming.withdrawn() => None,
         answer = shared.queue.ask(offer) => answer.ok(),
     };
     match answer {
         Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
         Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
         Some(Answer::Later) => {
-            incoming.later().await;
+            incoming.postpone().await;
             Err(Failure::new(WRAITH_LATER, "the offer was postponed and stays valid"))
         }
         // The transfer ended by itself, or was cancelled or freed.
@@ -190,7 +190,7 @@ mod tests {
         for _ in 0..ROUNDS {
             let shared = Shared::new(&receiving);
             let source = Source::from(offer.ticket().unwrap().clone());
-            let asking = receiving.node.fetch(source, target.clone()).begin();
+            let asking = receiving.node.fetch(source, target.clone()).request_offer();
             let asked = ask(asking, OnConflict::Rename, &shared);
             tokio::pin!(asked);
             let to_take = Arc::clone(&shared);

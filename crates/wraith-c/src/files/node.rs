@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
-use wraith::state::{Address, Name, StateDir};
+use wraith::state::{ContactAddress, ContactName, StateDir};
 use wraith::{Lan, Node, NodeId};
 
 use crate::border::{Call, Plain, entry};
@@ -278,12 +278,13 @@ pub unsafe extern "C" fn wraith_node_add_contact(
 ) -> wraith_status_t {
     entry!(|call| {
         let input = |error: &dyn std::fmt::Display| Failure::input(error.to_string());
-        let name: Name = call.text(name, name_len)?.parse().map_err(|error| input(&error))?;
+        let name: ContactName =
+            call.text(name, name_len)?.parse().map_err(|error| input(&error))?;
         let id = NodeId(*call.array(node_id, node_id_len)?);
         id.noise_public().map_err(|error| input(&error))?;
         let addresses = match call.text(address, address_len)? {
             "" => Vec::new(),
-            text => vec![text.parse::<Address>().map_err(|error| input(&error))?],
+            text => vec![text.parse::<ContactAddress>().map_err(|error| input(&error))?],
         };
         home(node)?.node.contacts().change::<_, Failure>(|book| {
             book.add(&name, id).map_err(|error| input(&error))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use wraith::state::{Contact, Name};
+use wraith::state::{Contact, ContactName};
 use wraith::{Offer, OfferBuilder, Payload};
 
 use super::node::{Inner, home, path, wraith_node_t};
@@ -58,7 +58,7 @@ pub struct wraith_offer_options_t {
 unsafe impl Plain for wraith_offer_options_t {}
 
 fn contact(node: &Inner, name: &str) -> Outcome<Contact> {
-    let name: Name = name.parse().map_err(|error: wraith::state::NameError| {
+    let name: ContactName = name.parse().map_err(|error: wraith::state::ContactNameError| {
         Failure::input(format!("this cannot be a contact's name: {error}"))
     })?;
     let book = node.node.contacts().load().map_err(wraith::Error::from)?;

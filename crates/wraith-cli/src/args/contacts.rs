@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use wraith::state::{Address, Name};
+use wraith::state::{ContactAddress, ContactName};
 use wraith_crypto::NodeId;
 
 use super::units::RateLimit;
@@ -23,21 +23,21 @@ pub enum ContactAction {
     /// Add a contact by its NodeId, from a source you trust (`wraith id` prints it there)
     Add {
         /// Name of the contact
-        name: Name,
+        name: ContactName,
         /// NodeId of the contact
         node_id: NodeId,
         /// Address where the contact listens, if known; repeat for several addresses
         #[arg(long, value_name = "HOST[:PORT]")]
-        address: Vec<Address>,
+        address: Vec<ContactAddress>,
         /// Rendezvous server where the contact can be found
         #[arg(long, value_name = "HOST[:PORT]")]
-        rendezvous: Option<Address>,
+        rendezvous: Option<ContactAddress>,
     },
     /// Rename a contact
-    Rename { old: Name, new: Name },
+    Rename { old: ContactName, new: ContactName },
     /// Remove a contact: `wraith listen --accept contacts` no longer answers it
     #[command(visible_alias = "rm")]
-    Remove { name: Name },
+    Remove { name: ContactName },
 }
 
 #[derive(Args, Debug)]

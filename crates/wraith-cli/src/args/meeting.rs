@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use wraith::Policy;
-use wraith::state::Address;
+use wraith::state::ContactAddress;
 use wraith_discovery::Lan;
 
 /// Meeting places, and the paths between the two sides.
@@ -83,7 +83,7 @@ fn policy() -> impl TypedValueParser<Value = Policy> {
 fn server(text: &str) -> Result<String, String> {
     let text = text.trim();
     if !text.is_empty() {
-        text.parse::<Address>().map_err(|error| error.to_string())?;
+        text.parse::<ContactAddress>().map_err(|error| error.to_string())?;
     }
     Ok(text.to_owned())
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use wraith::state::Name;
+use wraith::state::ContactName;
 use wraith_discovery::Code;
 use wraith_transfer::OnConflict as Conflict;
 
@@ -183,11 +183,11 @@ pub struct SendArgs {
 
     /// Send to this contact, which runs `wraith listen`; no code is needed
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
-    pub to: Option<Name>,
+    pub to: Option<ContactName>,
 
     /// Keep the receiver as a contact with this name, without asking
     #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
-    pub save_as: Option<Name>,
+    pub save_as: Option<ContactName>,
 
     #[command(flatten)]
     pub contacts: NewContactArgs,
@@ -295,7 +295,7 @@ pub struct ReceiveArgs {
 
     /// Keep the sender as a contact with this name, without asking
     #[arg(long, value_name = "NAME")]
-    pub save_as: Option<Name>,
+    pub save_as: Option<ContactName>,
 
     #[command(flatten)]
     pub contacts: NewContactArgs,

@@ -9,7 +9,7 @@ pub use typed::{Wanted, parse, wanted};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use wraith::state::{Address, StateDir};
+use wraith::state::{ContactAddress, StateDir};
 use wraith::{
     Code, JoinError, JoinErrorKind, Lan, Node, NodeBuilder, PlaceError, PlaceName, Places,
     RelayServer, Role, rendezvous_address,
@@ -52,7 +52,7 @@ pub fn relays(args: &MeetingArgs) -> Vec<RelayServer> {
 
 /// Returns the relay of a text typed by the user.
 fn relay_server(text: &str, token: Option<String>) -> RelayServer {
-    match text.parse::<Address>() {
+    match text.parse::<ContactAddress>() {
         Ok(address) => {
             let (host, port) = address.host_and_port(RELAY_PORT);
             RelayServer { host: host.to_owned(), port, token }

@@ -1,6 +1,6 @@
 //! `wraith contact`.
 
-use wraith::state::{Contact, ContactStore, Refused};
+use wraith::state::{Contact, ContactError, ContactStore};
 use wraith_crypto::NodeId;
 
 use crate::args::{ContactAction, ContactArgs};
@@ -89,16 +89,16 @@ pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
 }
 
 /// Converts the reason why a change of the contacts was refused into a failure.
-pub fn refused(why: Refused) -> Failure {
+pub fn refused(why: ContactError) -> Failure {
     match why {
-        Refused::NameTaken(theirs) => name_taken(theirs),
-        Refused::Known(name) => {
+        ContactError::NameTaken(theirs) => name_taken(theirs),
+        ContactError::KnownAs(name) => {
             Failure::new(Exit::Other, format!("this identity is already a contact, named {name}"))
                 .hint(format!("to rename it: wraith contact rename {name} NEW"))
         }
-        Refused::Full => Failure::new(Exit::Other, "the list of contacts is full")
+        ContactError::Full => Failure::new(Exit::Other, "the list of contacts is full")
             .hint("remove some: wraith contact remove NAME"),
-        Refused::Nobody(name) => nobody(name.as_str()),
+        ContactError::NotFound(name) => nobody(name.as_str()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use jiff::Timestamp;
-use wraith::state::{ContactStore, Meeting, Name};
+use wraith::state::{ContactName, ContactStore, LastSeen};
 use wraith::{NodeId, Role};
 
 use super::command::{refused, tell};
@@ -26,7 +26,7 @@ const TRIES: u32 = 5;
 #[derive(Clone, Copy, Debug)]
 pub enum Keep<'a> {
     /// Save it under this name.
-    As(&'a Name),
+    As(&'a ContactName),
     /// Ask, if the terminal is interactive.
     Ask,
     No,
@@ -34,7 +34,7 @@ pub enum Keep<'a> {
 
 impl<'a> Keep<'a> {
     /// Returns the choice that the options of a command make.
-    pub fn of(save_as: Option<&'a Name>, may_ask: bool) -> Self {
+    pub fn of(save_as: Option<&'a ContactName>, may_ask: bool) -> Self {
         match save_as {
             Some(name) => Self::As(name),
             None if may_ask => Self::Ask,
@@ -48,10 +48,10 @@ impl<'a> Keep<'a> {
 pub struct Other {
     pub node_id: NodeId,
     pub role: Role,
-    pub meeting: Meeting,
+    pub last_seen: LastSeen,
 }
 
-/// Stores the meeting, if the other side is a contact or becomes one.
+/// Stores the last_seen, if the other side is a contact or becomes one.
 ///
 /// # Errors
 /// The peer was to be saved under a name and could not be. Any other failure is only a warning,
@@ -91,7 +91,7 @@ async fn remember(
     match keep {
         Keep::As(name) => add(&store, name, other, reporter),
         _ if known => store.change(|book| -> Result<_, Failure> {
-            book.met(other.node_id, &other.meeting, Timestamp::now());
+            book.record_seen(other.node_id, &other.last_seen, Timestamp::now());
             Ok(())
         }),
         Keep::Ask if reporter.is_interactive() && !NEVER.load(Relaxed) => {
@@ -103,14 +103,14 @@ async fn remember(
 
 fn add(
     store: &ContactStore,
-    name: &Name,
+    name: &ContactName,
     other: &Other,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let (contact, is_new) = store.change(|book| -> Result<_, Failure> {
         let is_new = book.with(other.node_id).is_none();
         book.add(name, other.node_id).map_err(refused)?;
-        book.met(other.node_id, &other.meeting, Timestamp::now());
+        book.record_seen(other.node_id, &other.last_seen, Timestamp::now());
         Ok((book.with(other.node_id).cloned().expect("it was just added"), is_new))
     })?;
     if is_new {
@@ -159,7 +159,7 @@ async fn ask(
             }
             _ => {}
         }
-        let added = match text.parse::<Name>() {
+        let added = match text.parse::<ContactName>() {
             Ok(name) => add(store, &name, other, reporter).map_err(|failure| failure.message),
             Err(why) => Err(why.to_string()),
         };

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use wraith::state::OtherReceiver;
 use wraith::{
-    AcceptOptions, Admit, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node, Observer,
-    Role,
+    AcceptFilter, AcceptOptions, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node,
+    Observer, Role,
 };
 
 use crate::args::{Accept, ListenArgs};
@@ -39,15 +39,15 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     let out = args.out.display();
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))?;
-    let admit = match args.accept {
-        Accept::Contacts => Admit::Contacts,
-        Accept::Ask => Admit::AfterAsking,
-        Accept::Always => Admit::Everybody,
+    let filter = match args.accept {
+        Accept::Contacts => AcceptFilter::Contacts,
+        Accept::Ask => AcceptFilter::AskUser,
+        Accept::Always => AcceptFilter::AnyPeer,
     };
     let narrator = Arc::new(ListenNarrator::new(reporter));
     let mut builder = node
         .listen(&args.out)
-        .admit(admit)
+        .accept_filter(filter)
         .preview(args.accept == Accept::Ask)
         .observer(Arc::clone(&narrator) as _);
     if let Some(address) = args.listen {
@@ -163,7 +163,7 @@ impl ListenContext<'_> {
             Some(options) => options,
             None if self.signals.caught().is_some() => return drop(incoming.cancel().await),
             // The sender has left or was displaced. That is no answer to remember.
-            None if incoming.is_gone() => return self.failed(peer, &incoming.cancel().await),
+            None if incoming.is_withdrawn() => return self.failed(peer, &incoming.cancel().await),
             None => return self.failed(peer, &incoming.refuse("").await),
         };
         incoming.observe(Arc::clone(&narrator) as _);
@@ -182,8 +182,8 @@ impl ListenContext<'_> {
         if let Err(error) = received.complete() {
             return self.failed(peer, &error);
         }
-        let meeting = self.node.meeting(peer, &received.remote);
-        let other = Other { node_id: peer, role: Role::Sender, meeting };
+        let last_seen = self.node.last_seen(peer, &received.remote);
+        let other = Other { node_id: peer, role: Role::Sender, last_seen };
         // It cannot fail without a name.
         let asks = self.args.accept == Accept::Ask && !self.args.contacts.no_contacts;
         let keep = Keep::of(None, asks);
@@ -211,7 +211,7 @@ impl ListenContext<'_> {
         let answer = tokio::select! {
             answer = question.put() => answer,
             _ = self.signals.wait() => return None,
-            () = incoming.gone() => return None,
+            () = incoming.withdrawn() => return None,
         };
         match answer {
             Answer::Yes(conflicts) => Some(conflicts.into()),
@@ -229,7 +229,7 @@ impl ListenContext<'_> {
             return;
         }
         let contact = name_of(peer);
-        let contact = contact.as_ref().map(wraith::state::Name::as_str);
+        let contact = contact.as_ref().map(wraith::state::ContactName::as_str);
         let Failure { exit, message, .. } = hints::of(error, Role::Receiver, "");
         let peer = peer.to_string();
         self.reporter.event(&Event::Failed {

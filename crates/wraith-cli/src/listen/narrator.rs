@@ -1,10 +1,10 @@
-//! Reports the transfer of one caller (a sender that dials the listener). Nothing is reported before
-//! the turn of this caller, so that the reports of two transfers do not mix.
+//! Reports the transfer of one caller (a sender that dials the listener). Nothing is reported
+//! before the turn of this caller, so that the reports of two transfers do not mix.
 
 use std::sync::Arc;
 
-use wraith::state::Recorder;
-use wraith::{Event as LibraryEvent, Incoming, Node, Observer, Received, Role};
+use wraith::state::ReceivedListRecorder;
+use wraith::{Event as LibraryEvent, FetchSummary, Incoming, Node, Observer, Role};
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::ListenArgs;
@@ -16,7 +16,7 @@ pub struct CallerNarrator {
     reporter: Arc<Reporter>,
     narrator: Narrator,
     node: Node,
-    recorder: Recorder,
+    recorder: ReceivedListRecorder,
 }
 
 impl CallerNarrator {
@@ -25,7 +25,7 @@ impl CallerNarrator {
             reporter: Arc::clone(reporter),
             narrator: Narrator::new(Role::Receiver, node, reporter),
             node: node.clone(),
-            recorder: Recorder::new(node.state(), &args.out, args.record.room()),
+            recorder: ReceivedListRecorder::new(node.state(), &args.out, args.record.room()),
         }
     }
 
@@ -35,12 +35,12 @@ impl CallerNarrator {
             (incoming.sender(), incoming.remote().clone(), incoming.suite());
         self.narrator.tell(&TransferEvent::Connected { peer, remote, suite, instance: None });
         let offer = TransferEvent::Offer(incoming.offer_message());
-        self.recorder.tell(&offer);
+        self.recorder.record_event(&offer);
         self.narrator.tell(&offer);
     }
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
-    pub fn received(&self, received: &Received) {
+    pub fn received(&self, received: &FetchSummary) {
         self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);
     }
@@ -54,7 +54,7 @@ impl Observer for CallerNarrator {
     }
 
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
-        self.recorder.tell(event);
+        self.recorder.record_event(event);
         self.narrator.tell(event);
     }
 }

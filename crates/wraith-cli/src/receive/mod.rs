@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use wraith::{
-    AcceptOptions, Asking, Cause, Code, Conflicts, Error, ErrorKind, Incoming, Node, Received,
-    Role, Source, Transfer,
+    AcceptOptions, Cause, Code, Conflicts, Error, ErrorKind, FetchSummary, Incoming, Node,
+    OfferRequest, Role, Source, Transfer,
 };
 
 use crate::args::ReceiveArgs;
@@ -61,7 +61,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let fetching =
         Fetching { args, reporter, node, signals, answers: &answers, narrator: &narrator };
     let received = loop {
-        let asking = fetching.builder(source.clone(), target.clone(), !asks).begin();
+        let asking = fetching.builder(source.clone(), target.clone(), !asks).request_offer();
         match fetching.run(asking).await {
             // The user accepted another offer, so ask again.
             Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
@@ -103,7 +103,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let result = received.complete().map_err(|error| hints::of(&error, Role::Receiver, &again));
     result?;
     let (node_id, remote) = (received.sender, received.remote.clone());
-    let other = Other { node_id, role: Role::Sender, meeting: node.meeting(node_id, &remote) };
+    let other = Other { node_id, role: Role::Sender, last_seen: node.last_seen(node_id, &remote) };
     let keep =
         Keep::of(args.save_as.as_ref(), asks && !args.contacts.no_contacts && is_remembering);
     after_transfer(&other, keep, &answers, signals, reporter).await
@@ -154,7 +154,7 @@ async fn invite(
 /// The result of an offer without a failure.
 enum Outcome {
     /// The transfer is complete.
-    Received(Arc<Received>),
+    Received(Arc<FetchSummary>),
     /// The dry run is done.
     Looked,
     /// The question got no answer.
@@ -209,7 +209,7 @@ impl Fetching<'_> {
         builder
     }
 
-    async fn run(&self, mut asking: Asking) -> Result<Outcome, Error> {
+    async fn run(&self, mut asking: OfferRequest) -> Result<Outcome, Error> {
         let incoming = tokio::select! {
             incoming = asking.incoming() => incoming?,
             _ = self.signals.wait() => return Err(asking.cancel().await),
@@ -221,7 +221,7 @@ impl Fetching<'_> {
             _ if self.signals.caught().is_some() => Err(incoming.cancel().await),
             Verdict::No => Err(incoming.refuse("").await),
             Verdict::Later(outcome) => {
-                incoming.later().await;
+                incoming.postpone().await;
                 Ok(outcome)
             }
         }
@@ -254,7 +254,7 @@ impl Fetching<'_> {
         let answer = tokio::select! {
             answer = question.put() => answer,
             _ = self.signals.wait() => return Verdict::No,
-            () = incoming.gone() => return Verdict::No,
+            () = incoming.withdrawn() => return Verdict::No,
         };
         match answer {
             Answer::Yes(conflicts) => Verdict::Yes(AcceptOptions::from(conflicts).ask_again()),
@@ -263,7 +263,7 @@ impl Fetching<'_> {
         }
     }
 
-    async fn transfer(&self, transfer: Transfer) -> Result<Arc<Received>, Error> {
+    async fn transfer(&self, transfer: Transfer) -> Result<Arc<FetchSummary>, Error> {
         let ticker = Ticker::start(Arc::clone(self.reporter), transfer.progress());
         let result = tokio::select! {
             result = transfer.finished() => result,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
-use wraith::state::Recorder;
-use wraith::{Event as LibraryEvent, Node, Observer, Received, Role};
+use wraith::state::ReceivedListRecorder;
+use wraith::{Event as LibraryEvent, FetchSummary, Node, Observer, Role};
 use wraith_transfer::Event as TransferEvent;
 use wraith_transfer::limits::OFFER_TIMEOUT;
 
@@ -26,7 +26,7 @@ pub struct ReceiveNarrator {
     reporter: Arc<Reporter>,
     narrator: Narrator,
     node: Node,
-    recorder: Recorder,
+    recorder: ReceivedListRecorder,
     runtime: Handle,
     /// Whether the code is used up and its ticket was not saved, so that the same command cannot
     /// resume.
@@ -42,7 +42,7 @@ impl ReceiveNarrator {
             reporter: Arc::clone(reporter),
             narrator: Narrator::new(Role::Receiver, node, reporter).only(),
             node: node.clone(),
-            recorder: Recorder::new(node.state(), &args.out, room),
+            recorder: ReceivedListRecorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
             is_unremembered: AtomicBool::new(false),
             awaiting: std::sync::Mutex::default(),
@@ -55,7 +55,7 @@ impl ReceiveNarrator {
     }
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
-    pub fn received(&self, received: &Received) {
+    pub fn received(&self, received: &FetchSummary) {
         self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);
     }
@@ -104,10 +104,10 @@ impl Observer for ReceiveNarrator {
                 self.reporter.say("Continuing the earlier transfer of this code.")
             }
             // For a known address, the `connected` event is enough.
-            LibraryEvent::Met(at) if matches!(at, wraith::FoundAt::Place(_)) => {
+            LibraryEvent::PeerFound(at) if matches!(at, wraith::FoundAt::Place(_)) => {
                 self.reporter.event(&Event::Met { place: found_at(at) });
             }
-            LibraryEvent::Lost { why, seconds_left } => {
+            LibraryEvent::ConnectionLost { why, seconds_left } => {
                 self.awaits_offer(false);
                 self.reporter.reconnecting(why, *seconds_left);
             }
@@ -115,7 +115,7 @@ impl Observer for ReceiveNarrator {
                 self.narrator.path(*peer, remote, *route, why.as_deref());
             }
             LibraryEvent::Note { path, what } => self.reporter.note(path, what),
-            LibraryEvent::Unremembered(why) => {
+            LibraryEvent::StateNotStored(why) => {
                 self.is_unremembered.store(true, Relaxed);
                 self.reporter.note("", why);
             }
@@ -130,7 +130,7 @@ impl Observer for ReceiveNarrator {
             TransferEvent::Offer(_) => self.awaits_offer(false),
             _ => {}
         }
-        self.recorder.tell(event);
+        self.recorder.record_event(event);
         self.narrator.tell(event);
     }
 }

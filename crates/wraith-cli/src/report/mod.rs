@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
-use wraith::state::{Name, Recorder, Rest};
+use wraith::state::{ContactName, OmittedCounts, ReceivedListRecorder};
 use wraith::{
     Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, Route, SendReport,
 };
@@ -143,9 +143,9 @@ impl Narrator {
     fn connected(&self, node_id: NodeId, remote: &Addr, suite: Suite) {
         let (peer, address) = (node_id.to_string(), self.node.shown(remote));
         let route = self.node.route(remote);
-        let (path, how) = (route.kind.name(), route.how.name());
+        let (path, how) = (route.kind.name(), route.origin.name());
         let name = name_of(node_id);
-        let contact = name.as_ref().map(Name::as_str);
+        let contact = name.as_ref().map(ContactName::as_str);
         self.lock().peer = Some(node_id);
         let keys_and_cipher = format!("{KEY_AGREEMENT}, {}", suite.name());
         self.event(&Event::Connected {
@@ -163,7 +163,7 @@ impl Narrator {
     /// Reports a new path, or why the path stays on the relay (`why`).
     pub fn path(&self, peer: NodeId, remote: &Addr, route: Route, why: Option<&str>) {
         let (peer, address) = (peer.to_string(), self.node.shown(remote));
-        let (path, how) = (route.kind.name(), route.how.name());
+        let (path, how) = (route.kind.name(), route.origin.name());
         let message = why;
         self.event(&Event::Path { peer: &peer, address: &address, path, how, message });
         match why {
@@ -338,7 +338,12 @@ impl Narrator {
 }
 
 /// Stores the received list of a finished transfer. A failure is only a notice.
-pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter: &Reporter) {
+pub fn record(
+    recorder: &ReceivedListRecorder,
+    report: &ReceiveReport,
+    node: &Node,
+    reporter: &Reporter,
+) {
     let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
         Ok(rest) => format!(
@@ -354,7 +359,7 @@ pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter
 
 /// The entries missing from a list: `7 files`, `1 file and 2 folders or links`.
 #[derive(Clone, Copy, Debug)]
-pub struct Unlisted(pub Rest);
+pub struct Unlisted(pub OmittedCounts);
 
 impl std::fmt::Display for Unlisted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

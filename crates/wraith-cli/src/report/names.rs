@@ -1,7 +1,7 @@
 //! Display names of peers: the name of a contact, or the start of the NodeId; and the place where a
 //! peer was found.
 
-use wraith::state::Name;
+use wraith::state::ContactName;
 use wraith::{FoundAt, NodeId};
 
 use crate::home;
@@ -11,7 +11,7 @@ const SHORT_ID_LETTERS: usize = 8;
 
 /// Returns the contact name of this identity, if it is a contact. Ignores an unreadable contact
 /// list; commands that need it report the error.
-pub fn name_of(node_id: NodeId) -> Option<Name> {
+pub fn name_of(node_id: NodeId) -> Option<ContactName> {
     let book = home::open().ok()?.contacts().load().ok()?;
     book.with(node_id).map(|contact| contact.name.clone())
 }

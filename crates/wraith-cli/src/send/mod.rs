@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith::{Cause, Congestion, Error, Node, Offer, Payload, Role, Sent};
+use wraith::{Cause, Congestion, Error, Node, Offer, OfferSummary, Payload, Role};
 
 use crate::args::continuing::command as again;
 use crate::args::{self, SendArgs};
@@ -102,7 +102,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let Some((node_id, remote)) = sent.last.clone().filter(|_| args.receivers() == Some(1)) else {
         return Ok(());
     };
-    let other = Other { node_id, role: Role::Receiver, meeting: node.meeting(node_id, &remote) };
+    let other =
+        Other { node_id, role: Role::Receiver, last_seen: node.last_seen(node_id, &remote) };
     let may_ask =
         args.to.is_none() && !args.is_piped() && !args.contacts.no_contacts && is_remembering;
     let keep = Keep::of(args.save_as.as_ref(), may_ask);
@@ -198,7 +199,7 @@ async fn serve(
     narrator: &SendNarrator,
     signals: &Signals,
     reporter: &Arc<Reporter>,
-) -> Result<Arc<Sent>, Error> {
+) -> Result<Arc<OfferSummary>, Error> {
     let mut ticker = None;
     narrator.reads(offer.progress());
     loop {
@@ -307,7 +308,11 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
 }
 
 /// Reports the contact to search for, and the places of the search.
-fn announce(node: &Node, name: &wraith::state::Name, reporter: &Reporter) -> Result<(), Failure> {
+fn announce(
+    node: &Node,
+    name: &wraith::state::ContactName,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
     let book = node.contacts().load()?;
     let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
     let seen = contact.seen_at.iter().map(ToString::to_string);
@@ -345,7 +350,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::NoAddress) => {
             failure.hint("connect this machine to a network; wraith doctor tests the connection")
         }
-        Some(Cause::NobodyCame) => {
+        Some(Cause::NoReceiver) => {
             failure.hint("without --timeout, wraith send waits until a receiver comes")
         }
         Some(Cause::NoContent) => {

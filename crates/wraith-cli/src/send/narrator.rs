@@ -141,7 +141,7 @@ impl Observer for SendNarrator {
         match event {
             LibraryEvent::CodeUsed { place, peer } => {
                 let (id, contact) = (peer.to_string(), name_of(*peer));
-                let contact = contact.as_ref().map(wraith::state::Name::as_str);
+                let contact = contact.as_ref().map(wraith::state::ContactName::as_str);
                 let who = contact.unwrap_or(short_id(&id));
                 reporter.event(&Event::Code {
                     state: "used",
@@ -163,7 +163,7 @@ impl Observer for SendNarrator {
             LibraryEvent::CodeExpired => self.code("expired", None),
             LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),
             LibraryEvent::PlaceBack(place) => code::tell_place(place, None, reporter),
-            LibraryEvent::Met(at) => {
+            LibraryEvent::PeerFound(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
             }
             LibraryEvent::Sent { report, bytes } => {
@@ -172,12 +172,12 @@ impl Observer for SendNarrator {
                 self.of(receiver).sent(report, *bytes);
                 self.over(receiver);
             }
-            LibraryEvent::ReceiptKept(place) => {
+            LibraryEvent::ReceiptStored(place) => {
                 let path = wraith_files::shown(place.as_os_str().as_bytes());
                 reporter.event(&Event::Receipt { path: &path });
                 reporter.say(format!("The receipt is in {path}."));
             }
-            LibraryEvent::ReceiptLost(why) => {
+            LibraryEvent::ReceiptNotStored(why) => {
                 reporter.note("", why);
                 *unpoisoned(&self.receipt_lost) = Some(why.clone());
             }
@@ -189,27 +189,27 @@ impl Observer for SendNarrator {
                 self.of(receiver).lost(hints::exit(error), &error.to_string());
                 self.over(receiver);
             }
-            LibraryEvent::Lost { why, seconds_left } => {
+            LibraryEvent::ConnectionLost { why, seconds_left } => {
                 reporter.reconnecting(why, *seconds_left);
                 self.tell_progress();
                 self.served.send_modify(HashSet::clear);
             }
-            LibraryEvent::Replaced => self.over(receiver),
-            LibraryEvent::Stranger => {
+            LibraryEvent::ReceiverReconnected => self.over(receiver),
+            LibraryEvent::UnauthorizedPeer => {
                 reporter.say("A peer was refused: its ticket belongs to another machine.");
             }
-            LibraryEvent::OnlyLooked => {
+            LibraryEvent::OfferPostponed => {
                 reporter.say("The receiver made a dry run. Waiting for it to come back.");
                 self.over(receiver);
             }
-            LibraryEvent::NobodyNew(_) => {
+            LibraryEvent::ClosedToNewReceivers(_) => {
                 reporter.note("", "no new receiver can use the code; current transfers continue");
             }
             LibraryEvent::Path { peer, remote, route, why } => {
                 self.of(receiver).path(*peer, remote, *route, why.as_deref());
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
-            LibraryEvent::Unremembered(why) => {
+            LibraryEvent::StateNotStored(why) => {
                 self.is_unremembered.store(true, Relaxed);
                 reporter.note("", why);
             }

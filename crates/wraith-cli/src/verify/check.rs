@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use wraith::state::{Fault, Line, What};
+use wraith::state::{ProofError, ReceiptEntry, ReceiptEntryKind};
 use wraith_files::{Error, Existing, ExistingKind, RelPath, TargetDir, Tree, shown};
 use wraith_transfer::Exception;
 
@@ -45,8 +45,8 @@ impl Checker<'_> {
     /// Compares all lines, or those before a signal.
     pub fn run(
         &self,
-        mut next_line: impl FnMut() -> Result<Option<Line>, Fault>,
-    ) -> Result<Found, Fault> {
+        mut next_entry: impl FnMut() -> Result<Option<ReceiptEntry>, ProofError>,
+    ) -> Result<Found, ProofError> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
         let (sender, waiting) = sync_channel(WAITING_MAX);
         let waiting = Mutex::new(waiting);
@@ -55,8 +55,11 @@ impl Checker<'_> {
                 (0..threads).map(|_| scope.spawn(|| self.work(&waiting))).collect();
             let (mut read, mut lacking) = (Ok(()), 0);
             while self.signals.caught().is_none() {
-                match next_line() {
-                    Ok(Some(Line { path, what: What::Absent { exception, .. } })) => {
+                match next_entry() {
+                    Ok(Some(ReceiptEntry {
+                        path,
+                        kind: ReceiptEntryKind::Absent { exception, .. },
+                    })) => {
                         lacking += 1;
                         lacks(self.reporter, &shown(&path), exception);
                     }
@@ -84,7 +87,7 @@ impl Checker<'_> {
         })
     }
 
-    fn work(&self, waiting: &Mutex<Receiver<Line>>) -> Found {
+    fn work(&self, waiting: &Mutex<Receiver<ReceiptEntry>>) -> Found {
         let mut found = Found::default();
         loop {
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -92,7 +95,7 @@ impl Checker<'_> {
             if self.signals.caught().is_some() {
                 continue;
             }
-            if let What::File { bytes, .. } = line.what {
+            if let ReceiptEntryKind::File { bytes, .. } = line.kind {
                 found.files += 1;
                 found.bytes = found.bytes.saturating_add(bytes);
             }
@@ -108,24 +111,24 @@ impl Checker<'_> {
         }
     }
 
-    fn compare(&self, line: &Line) -> Result<(), Difference> {
+    fn compare(&self, line: &ReceiptEntry) -> Result<(), Difference> {
         let path = RelPath::parse(&line.path)
             .map_err(|error| Difference("unreadable", error.to_string()))?;
         let existing = self.target.existing(&path).map_err(|error| unreadable(&error))?;
         let existing = existing.ok_or_else(missing)?;
-        let kind = match line.what {
-            What::File { .. } => ExistingKind::File,
-            What::Absent { .. } => return Ok(()),
-            What::Folder => ExistingKind::Dir,
-            What::Link { .. } => ExistingKind::Symlink,
+        let kind = match line.kind {
+            ReceiptEntryKind::File { .. } => ExistingKind::File,
+            ReceiptEntryKind::Absent { .. } => return Ok(()),
+            ReceiptEntryKind::Folder => ExistingKind::Dir,
+            ReceiptEntryKind::Link { .. } => ExistingKind::Symlink,
         };
         if existing.kind != kind {
             let (now, then) = (name(existing.kind), name(kind));
             return Err(Difference("kind", format!("it is {now}, and was {then}")));
         }
-        match &line.what {
-            What::Folder | What::Absent { .. } => Ok(()),
-            What::Link { target } => {
+        match &line.kind {
+            ReceiptEntryKind::Folder | ReceiptEntryKind::Absent { .. } => Ok(()),
+            ReceiptEntryKind::Link { target } => {
                 let now = self.target.link_target(&path).map_err(|error| unreadable(&error))?;
                 if now == *target {
                     return Ok(());
@@ -133,7 +136,7 @@ impl Checker<'_> {
                 let (now, then) = (shown(&now), shown(target));
                 Err(changed(format!("it points to {now}, and pointed to {then}")))
             }
-            What::File { bytes, tree, root, .. } => {
+            ReceiptEntryKind::File { bytes, tree, root, .. } => {
                 let now = existing.stamp.size;
                 if now != *bytes {
                     return Err(changed(format!("it has {now} bytes, and had {bytes}")));

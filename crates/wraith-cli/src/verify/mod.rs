@@ -13,7 +13,10 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wraith::state::{Fault, Head, Lines, Name, ReceivedList, ReceivedStore, Rest, StateDir};
+use wraith::state::{
+    ContactName, OmittedCounts, ProofError, ReceiptHeader, ReceivedList, ReceivedListReader,
+    ReceivedStore, StateDir,
+};
 use wraith_crypto::NodeId;
 use wraith_files::{TargetDir, shown};
 
@@ -99,7 +102,7 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
         };
         let (from, folder, at) = (head.from.to_string(), escaped(&head.folder), received_at(&head));
         let contact = name_of(head.from);
-        let contact = contact.as_ref().map(Name::as_str);
+        let contact = contact.as_ref().map(ContactName::as_str);
         let (files, bytes) = (head.receipt.verified, head.receipt.bytes);
         reporter.event(&Event::Received {
             id: &list.id,
@@ -125,19 +128,19 @@ fn who(node_id: NodeId) -> String {
     name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
 }
 
-fn received_at(head: &Head) -> String {
+fn received_at(head: &ReceiptHeader) -> String {
     let seconds = i64::try_from(head.receipt.unix_seconds).ok();
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| "?".into(), |time| format!("{time:.0}"))
 }
 
-fn why(fault: &Fault) -> String {
+fn why(fault: &ProofError) -> String {
     match fault {
-        Fault::Unreadable(error) => format!("the list cannot be read: {}", plain(error)),
-        Fault::Newer(version) => {
+        ProofError::Unreadable(error) => format!("the list cannot be read: {}", plain(error)),
+        ProofError::Newer(version) => {
             format!("the list is from a newer wraith, with format {version}")
         }
-        Fault::Edited(what) => format!("the list was changed after it was signed: {what}"),
+        ProofError::Edited(what) => format!("the list was changed after it was signed: {what}"),
     }
 }
 
@@ -180,19 +183,19 @@ impl Verify<'_> {
 
     fn one(&self, list: &ReceivedList) -> Result<Standing, Failure> {
         let opened = list.open().and_then(|(head, lines)| {
-            let lines = lines.proven(&head)?;
+            let lines = lines.verify(&head)?;
             Ok((head, lines))
         });
         let (head, lines) = match opened {
             Ok(opened) => opened,
-            Err(fault @ Fault::Unreadable(_)) => {
+            Err(fault @ ProofError::Unreadable(_)) => {
                 return Err(Failure::new(Exit::Disk, format!("{}: {}", list.id, why(&fault))));
             }
-            Err(fault @ Fault::Newer(_)) => {
+            Err(fault @ ProofError::Newer(_)) => {
                 let what = format!("{}: {}", list.id, why(&fault));
                 return Err(Failure::new(Exit::Other, what).hint("check it with the newer wraith"));
             }
-            Err(fault @ Fault::Edited(_)) => {
+            Err(fault @ ProofError::Edited(_)) => {
                 let what = format!("{}: {}; it proves nothing", list.id, why(&fault));
                 return Err(Failure::new(Exit::Verification, what));
             }
@@ -212,20 +215,27 @@ impl Verify<'_> {
         })
     }
 
-    fn compare(&self, mut lines: Lines, folder: &Path) -> Result<Found, Failure> {
+    fn compare(&self, mut lines: ReceivedListReader, folder: &Path) -> Result<Found, Failure> {
         let target = TargetDir::open(folder).map_err(|error| {
             let hint = "if the folder was moved: wraith verify OLD --moved-to NEW, where OLD is the former folder or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
-        let found = checker.run(|| lines.next_line());
+        let found = checker.run(|| lines.next_entry());
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
         found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))
     }
 
-    fn tell(&self, list: &ReceivedList, head: &Head, folder: &Path, found: &Found, rest: Rest) {
+    fn tell(
+        &self,
+        list: &ReceivedList,
+        head: &ReceiptHeader,
+        folder: &Path,
+        found: &Found,
+        rest: OmittedCounts,
+    ) {
         let (from, folder, at) = (head.from.to_string(), escaped(folder), received_at(head));
         self.reporter.event(&Event::Verified {
             id: &list.id,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use wraith::Durability;
 use wraith::state::{
-    Fault, Head, Line, Lines, Name, ReceiptLines, Rest, open_receipt, open_record,
+    ContactName, OmittedCounts, ProofError, ReceiptEntry, ReceiptHeader, ReceiptReader,
+    ReceivedListReader, open_receipt, open_received_list,
 };
 use wraith_files::TargetDir;
 
@@ -24,21 +25,21 @@ use crate::signals::{Signals, blocking};
 
 /// The lines of a receipt or of a received list.
 enum Listed {
-    Receipt(ReceiptLines),
-    Record(Lines),
+    Receipt(ReceiptReader),
+    Record(ReceivedListReader),
 }
 
 impl Listed {
-    fn next_line(&mut self) -> Result<Option<Line>, Fault> {
+    fn next_entry(&mut self) -> Result<Option<ReceiptEntry>, ProofError> {
         match self {
-            Self::Receipt(lines) => lines.next_line(),
-            Self::Record(lines) => lines.next_line(),
+            Self::Receipt(lines) => lines.next_entry(),
+            Self::Record(lines) => lines.next_entry(),
         }
     }
 
-    fn rest(&self) -> Rest {
+    fn rest(&self) -> OmittedCounts {
         match self {
-            Self::Receipt(_) => Rest::default(),
+            Self::Receipt(_) => OmittedCounts::default(),
             Self::Record(lines) => lines.rest(),
         }
     }
@@ -73,20 +74,20 @@ pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Re
     .await
 }
 
-fn proven(file: &Path) -> Result<(Head, Listed), Fault> {
+fn proven(file: &Path) -> Result<(ReceiptHeader, Listed), ProofError> {
     let (head, lines) = match open_receipt(File::open(file)?) {
         Ok((head, lines)) => {
-            let lines = lines.proven(&head)?;
+            let lines = lines.verify(&head)?;
             (head, Listed::Receipt(lines))
         }
-        Err(Fault::Edited(what)) => {
+        Err(ProofError::Edited(what)) => {
             // If the file is neither form, the first error is as good as the second.
-            let opened = open_record(File::open(file)?);
+            let opened = open_received_list(File::open(file)?);
             let (head, lines) = opened.map_err(|fault| match fault {
-                Fault::Edited(_) => Fault::Edited(what),
+                ProofError::Edited(_) => ProofError::Edited(what),
                 fault => fault,
             })?;
-            let lines = lines.proven(&head)?;
+            let lines = lines.verify(&head)?;
             (head, Listed::Record(lines))
         }
         Err(fault) => return Err(fault),
@@ -94,16 +95,16 @@ fn proven(file: &Path) -> Result<(Head, Listed), Fault> {
     Ok((head, lines))
 }
 
-fn failure(shown: &str, fault: &Fault) -> Failure {
+fn failure(shown: &str, fault: &ProofError) -> Failure {
     match fault {
-        Fault::Unreadable(error) => {
+        ProofError::Unreadable(error) => {
             Failure::new(Exit::Disk, format!("{shown}: it cannot be read: {}", plain(error)))
         }
-        Fault::Newer(version) => {
+        ProofError::Newer(version) => {
             let what = format!("{shown}: it is from a newer wraith, with format {version}");
             Failure::new(Exit::Other, what).hint("check it with the newer wraith")
         }
-        Fault::Edited(what) => {
+        ProofError::Edited(what) => {
             let what = format!("{shown}: {what}; it proves nothing");
             Failure::new(Exit::Verification, what)
         }
@@ -113,8 +114,8 @@ fn failure(shown: &str, fault: &Fault) -> Failure {
 struct Check<'a> {
     reporter: &'a Reporter,
     signals: &'a Signals,
-    head: &'a Head,
-    rest: Rest,
+    head: &'a ReceiptHeader,
+    rest: OmittedCounts,
 }
 
 impl Check<'_> {
@@ -150,7 +151,7 @@ impl Check<'_> {
         let failed = |what: String| Failure::new(Exit::Verification, what);
         let target = TargetDir::open(folder).map_err(|error| failed(error.to_string()))?;
         let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
-        let found = checker.run(|| lines.next_line());
+        let found = checker.run(|| lines.next_entry());
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
@@ -162,9 +163,12 @@ impl Check<'_> {
             super::check::lacks(self.reporter, &wraith_files::shown(path), exception);
         };
         loop {
-            match lines.next_line() {
+            match lines.next_entry() {
                 Ok(None) => return Ok(()),
-                Ok(Some(Line { path, what: wraith::state::What::Absent { exception, .. } })) => {
+                Ok(Some(ReceiptEntry {
+                    path,
+                    kind: wraith::state::ReceiptEntryKind::Absent { exception, .. },
+                })) => {
                     checker(&path, exception);
                 }
                 Ok(Some(_)) => {}
@@ -180,7 +184,7 @@ impl Check<'_> {
         let durability = receipt.durability();
         self.reporter.event(&Event::Signed {
             by: &by,
-            contact: contact.as_ref().map(Name::as_str),
+            contact: contact.as_ref().map(ContactName::as_str),
             from: &from,
             signed_at: &at,
             files: receipt.verified,

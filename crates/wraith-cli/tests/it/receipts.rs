@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::support::{self, Outcome, Process, World, tree};
-use wraith::state::{Fault, open_receipt};
+use wraith::state::{ProofError, open_receipt};
 
 /// Runs `wraith verify --json --receipt` on a machine without any state of the transfer.
 fn verify(world: &World, file: &Path, more: &[&str]) -> Outcome {
@@ -89,7 +89,7 @@ fn no_byte_of_a_receipt_can_be_another() {
     let proves = |bytes: &[u8]| {
         fs::write(&edited, bytes).unwrap();
         let opened = open_receipt(fs::File::open(&edited).unwrap());
-        opened.and_then(|(head, lines)| lines.proven(&head).map(drop))
+        opened.and_then(|(head, lines)| lines.verify(&head).map(drop))
     };
     proves(&good).unwrap();
     for at in 0..good.len() {
@@ -100,7 +100,7 @@ fn no_byte_of_a_receipt_can_be_another() {
             }
             bytes[at] = byte;
             let fault = proves(&bytes);
-            let is_noticed = matches!(fault, Err(Fault::Edited(_) | Fault::Newer(_)));
+            let is_noticed = matches!(fault, Err(ProofError::Edited(_) | ProofError::Newer(_)));
             assert!(is_noticed, "byte {at} as {byte}: {fault:?}");
         }
         bytes.remove(at);

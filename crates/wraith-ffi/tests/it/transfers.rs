@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use wraith_ffi::{
-    AcceptOptions, Admit, Contact, Content, Event, FetchOptions, Incoming, Node, NodeOptions,
-    Offer, OfferOptions, Recipient, Target, WraithError,
+    AcceptFilter, AcceptOptions, Contact, Content, Event, FetchOptions, Incoming, Node,
+    NodeOptions, Offer, OfferOptions, Recipient, Target, WraithError,
 };
 
 /// Longer than every test takes, so that a hanging test fails.
@@ -88,7 +88,7 @@ async fn an_offer_is_answered_once() {
     within(incoming.refuse("no room".into())).await.unwrap();
     let second = incoming.accept(AcceptOptions::default());
     assert!(matches!(second, Err(WraithError::WrongState(_))));
-    assert!(matches!(within(incoming.later()).await, Err(WraithError::WrongState(_))));
+    assert!(matches!(within(incoming.postpone()).await, Err(WraithError::WrongState(_))));
     let refused = within(offer.finished()).await;
     assert!(matches!(&refused, Err(WraithError::Refused(why)) if why.contains("no room")));
 }
@@ -107,7 +107,7 @@ async fn a_contact_that_listens_is_sent_to_without_a_code() {
     let folder = tempfile::tempdir().unwrap();
     let (sender, receiver) = (node(), node());
     let to = folder.path().to_str().unwrap().to_owned();
-    let listener = within(receiver.listen(to, Admit::Everybody)).await.unwrap();
+    let listener = within(receiver.listen(to, AcceptFilter::AnyPeer)).await.unwrap();
     let contact = Contact {
         name: "anna".into(),
         node_id: receiver.node_id(),
@@ -132,7 +132,7 @@ async fn a_contact_that_listens_is_sent_to_without_a_code() {
 async fn who_waits_for_an_offer_is_told_that_the_listener_was_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().to_str().unwrap().to_owned();
-    let listener = within(node().listen(to, Admit::Contacts)).await.unwrap();
+    let listener = within(node().listen(to, AcceptFilter::Contacts)).await.unwrap();
     let mut next = std::pin::pin!(listener.next_offer());
     let waiting = std::future::poll_fn(|cx| std::task::Poll::Ready(next.as_mut().poll(cx)));
     assert!(waiting.await.is_pending());

@@ -9,71 +9,71 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{RETRY_PAUSE, Window, may_come_back, not_back};
-use super::session::Carried;
-use super::task::Shared;
+use super::retry::{RETRY_PAUSE, ReconnectWindow, may_come_back, reconnect_error};
+use super::session::SessionResult;
+use super::task::TaskState;
 use crate::Error;
 use crate::event::{Event, FoundAt};
-use crate::settings::Patience;
+use crate::settings::Timeouts;
 
 /// One transfer, over as many connections as it takes.
-pub(crate) trait Carry: Send {
+pub(crate) trait ResumableTransfer: Send {
     type Report: Send;
 
     /// The role of this side.
-    const OWN: Role;
+    const ROLE: Role;
 
     /// Returns the error for a peer that was reached but sent nothing. `None`: the peer is about to
     /// end; try again.
-    fn silent(&self, at: &Dialled) -> Option<Error>;
+    fn silent_peer_error(&self, at: &Dialled) -> Option<Error>;
 
     /// Waits until it is pointless to find the peer again, for any reason; usually for ever.
-    fn given_up(&self) -> impl Future<Output = Error> + Send {
+    fn abandoned(&self) -> impl Future<Output = Error> + Send {
         std::future::pending()
     }
 
     /// Handles a peer that serves another program with this identity. Waits until another attempt
     /// is worthwhile.
-    fn elsewhere(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+    fn retry_elsewhere(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
         async { Err(TransferError::Elsewhere.into()) }
     }
 
     /// Returns the error if the peer was not found in time.
-    fn not_found(&self, why: NotFound) -> Error;
+    fn not_found_error(&self, why: NotFound) -> Error;
 
     /// Transfers over one connection. Ends early if the peer has not sent Hello by `deadline`.
-    fn carry(
+    fn transfer_once(
         &mut self,
         connection: Connection,
         is_first: bool,
         deadline: Option<Instant>,
         token: &CancellationToken,
-    ) -> impl Future<Output = Carried<Self::Report>> + Send;
+    ) -> impl Future<Output = SessionResult<Self::Report>> + Send;
 }
 
 /// Report of a transfer, and the location of the peer.
 #[derive(Debug)]
-pub(crate) struct Ended<R> {
+pub(crate) struct Completed<R> {
     pub report: R,
     pub at: FoundAt,
     pub remote: Addr,
 }
 
 /// Runs until everything is confirmed, or the transfer failed for good.
-pub(crate) async fn run<C: Carry>(
+pub(crate) async fn run<C: ResumableTransfer>(
     mut dialler: Dialler,
-    mut carry: C,
-    patience: Patience,
-    shared: &Shared,
-) -> Result<Ended<C::Report>, Error> {
+    mut transfer: C,
+    timeouts: Timeouts,
+    shared: &TaskState,
+) -> Result<Completed<C::Report>, Error> {
     let token = &shared.token;
-    let mut window = Window::new(patience);
+    let mut window = ReconnectWindow::new(timeouts);
     let mut lost: Option<TransferError> = None;
     loop {
         let found = tokio::select! {
             found = dialler.dial(window.deadline) => found,
-            error = carry.given_up(), if lost.is_some() => return Err(error),
-            () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
+            error = transfer.abandoned(), if lost.is_some() => return Err(error),
+            () = token.cancelled() => return Err(Error::cancelled(C::ROLE)),
         };
         let dialled = match (found, lost.take()) {
             (Ok(dialled), before) => {
@@ -81,55 +81,59 @@ pub(crate) async fn run<C: Carry>(
                 dialled
             }
             // The loss of an established connection is the more useful error.
-            (Err(_), Some(error)) => return Err(not_back(error, patience.reconnect).into()),
-            (Err(why), None) => return Err(carry.not_found(why)),
+            (Err(_), Some(error)) => return Err(reconnect_error(error, timeouts.reconnect).into()),
+            (Err(why), None) => return Err(transfer.not_found_error(why)),
         };
         if lost.is_none() {
-            shared.publisher.tell(Event::Met(dialled.at.clone()));
+            shared.publisher.publish(Event::PeerFound(dialled.at.clone()));
         }
         let deadline = window.deadline.filter(|_| lost.is_none());
         let connection = dialled.connection.clone();
-        dialler.ways.attend(
+        dialler.paths.manage_path(
             &connection,
             wraith_transport::Role::Initiator,
             &shared.publisher,
             None,
         );
-        let carried = carry.carry(connection, lost.is_none(), deadline, token).await;
-        let error = match carried.result {
+        let session = transfer.transfer_once(connection, lost.is_none(), deadline, token).await;
+        let error = match session.result {
             Ok(report) => {
                 let remote = dialled.connection.remote();
-                return Ok(Ended { report, at: dialled.at, remote });
+                return Ok(Completed { report, at: dialled.at, remote });
             }
             Err(error) => error,
         };
-        shared.meter.leave(&carried.progress);
+        shared.meter.remove(&session.progress);
         if error == TransferError::Elsewhere {
             drop(dialled);
             tokio::select! {
-                again = carry.elsewhere() => again?,
-                () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
+                again = transfer.retry_elsewhere() => again?,
+                () = token.cancelled() => return Err(Error::cancelled(C::ROLE)),
             }
-            window.begin(patience);
-            pause(token, C::OWN).await?;
+            window.restart(timeouts);
+            pause(token, C::ROLE).await?;
             continue;
         }
-        if !may_come_back(&error, C::OWN) || token.is_cancelled() {
+        if !may_come_back(&error, C::ROLE) || token.is_cancelled() {
             return Err(error.into());
         }
-        if let (false, None, Some(silent)) = (carried.answered, &lost, carry.silent(&dialled)) {
+        if let (false, None, Some(silent)) =
+            (session.answered, &lost, transfer.silent_peer_error(&dialled))
+        {
             return Err(silent);
         }
-        if patience.reconnect.is_zero() {
+        if timeouts.reconnect.is_zero() {
             return Err(error.into());
         }
-        if carried.answered {
-            let seconds_left = window.lost(carried.progress.bytes(), patience.reconnect);
-            shared.publisher.tell(Event::Lost { why: error.to_string(), seconds_left });
+        if session.answered {
+            let seconds_left = window.lost(session.progress.bytes(), timeouts.reconnect);
+            shared
+                .publisher
+                .publish(Event::ConnectionLost { why: error.to_string(), seconds_left });
             lost = Some(error);
         }
         drop(dialled);
-        pause(token, C::OWN).await?;
+        pause(token, C::ROLE).await?;
     }
 }
 
@@ -141,6 +145,6 @@ async fn pause(token: &CancellationToken, own: Role) -> Result<(), Error> {
 }
 
 /// Shows only the counters of this connection from now on.
-pub(crate) fn watch(shared: &Shared, progress: &Arc<wraith_transfer::Progress>) {
-    shared.meter.watch(Arc::clone(progress));
+pub(crate) fn show_only(shared: &TaskState, progress: &Arc<wraith_transfer::Progress>) {
+    shared.meter.replace(Arc::clone(progress));
 }

@@ -21,7 +21,7 @@ use wraith_transport::{Addr, Suite, block_on};
 
 /// An offer that awaits a decision. It is owned, because the transfer's thread waits elsewhere.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingOffer {
     pub offer: Offer,
     pub sender: NodeId,
     pub remote: Addr,
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     pub preview: Option<Preview>,
 }
 
-impl Asked {
+impl PendingOffer {
     fn of(proposal: &Proposal<'_>) -> Self {
         let preview = proposal.preview.map(|preview| Preview {
             entries: preview.entries.clone(),
@@ -50,7 +50,7 @@ impl Asked {
 #[derive(Clone, Debug)]
 pub(crate) struct Consent {
     decision: watch::Sender<Option<Decision>>,
-    ask: Option<mpsc::UnboundedSender<Asked>>,
+    ask: Option<mpsc::UnboundedSender<PendingOffer>>,
     /// The offer as shown to the user, once it was.
     shown: Arc<Mutex<Option<Shown>>>,
     /// The answer covers any offer.
@@ -68,12 +68,12 @@ impl Consent {
     }
 
     /// Creates a consent without a decision. The receiver yields the questions.
-    pub fn open() -> (Self, mpsc::UnboundedReceiver<Asked>) {
+    pub fn open() -> (Self, mpsc::UnboundedReceiver<PendingOffer>) {
         let (ask, asked) = mpsc::unbounded_channel();
         (Self::new(None, Some(ask)), asked)
     }
 
-    fn new(decision: Option<Decision>, ask: Option<mpsc::UnboundedSender<Asked>>) -> Self {
+    fn new(decision: Option<Decision>, ask: Option<mpsc::UnboundedSender<PendingOffer>>) -> Self {
         let decision = watch::Sender::new(decision);
         let (shown, covers_any) = (Arc::default(), Arc::default());
         let (is_changed, asks_again) = (Arc::default(), Arc::default());
@@ -95,7 +95,7 @@ impl Consent {
     }
 
     /// Limits the answer to the offer that was shown when this transfer was accepted earlier.
-    pub fn narrow(&self, shown: Shown) {
+    pub fn limit_to(&self, shown: Shown) {
         *self.lock_shown() = Some(shown);
     }
 
@@ -156,11 +156,12 @@ impl Consent {
             };
         }
         if let Some(decision) = self.decision() {
-            return self.within_what_was_shown(decision);
+            return self.limit_to_shown(decision);
         }
         if shown.is_none() {
-            self.narrow(Shown::of_proposal(proposal));
-            let heard = self.ask.as_ref().is_some_and(|ask| ask.send(Asked::of(proposal)).is_ok());
+            self.limit_to(Shown::of_proposal(proposal));
+            let heard =
+                self.ask.as_ref().is_some_and(|ask| ask.send(PendingOffer::of(proposal)).is_ok());
             if !heard {
                 return Decision::Later;
             }
@@ -174,11 +175,11 @@ impl Consent {
                 _ = proposal.connection.closed() => Decision::Later,
             }
         });
-        self.within_what_was_shown(decision)
+        self.limit_to_shown(decision)
     }
 
     /// Limits a yes to the offer that was shown.
-    fn within_what_was_shown(&self, decision: Decision) -> Decision {
+    fn limit_to_shown(&self, decision: Decision) -> Decision {
         match (decision, self.shown()) {
             (Decision::AcceptWith(conflicts), Some(shown)) if !self.covers_any.load(Relaxed) => {
                 Decision::AcceptShown(conflicts, shown)

@@ -23,8 +23,8 @@ use super::access_keys::AccessKeys;
 use super::retry::RETRY_PAUSE;
 use crate::error::plain;
 use crate::event::FoundAt;
-use crate::state::Address;
-use crate::ways::{Ways, is_final};
+use crate::paths::{SocketPaths, is_final};
+use crate::state::ContactAddress;
 
 /// Maximum number of address lists accepted from meeting places, so that a peer with ever-changing
 /// addresses cannot create tasks without end.
@@ -34,7 +34,7 @@ const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 
 /// How long this side waits for its observed addresses before it stores its record for the peer.
 /// Without them, the record is useless if this side is behind a NAT.
-const SEE_WAIT: Duration = Duration::from_millis(700);
+const OBSERVE_WAIT: Duration = Duration::from_millis(700);
 /// Head start of direct paths: a direct path that is later than a relayed one by less than this
 /// still wins.
 const HEAD_START: Duration = Duration::from_millis(300);
@@ -45,7 +45,7 @@ const RELAY_RETRY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Dialler {
     /// The local socket and its paths.
-    pub ways: Ways,
+    pub paths: SocketPaths,
     pub peer: NodeId,
     pub access_keys: AccessKeys,
     /// Addresses that are dialled as they are.
@@ -54,11 +54,11 @@ pub(crate) struct Dialler {
     pub relays: Vec<RelayAddr>,
     /// The call that the peer stored in the DHT: its request to be dialled while it dials too. Set
     /// if both sides may have to dial.
-    pub left: Option<PunchRequest>,
+    pub stored_call: Option<PunchRequest>,
     /// The capability of a ticket: its sender may have published its current addresses under it.
     pub capability: Option<Capability>,
     /// Configured names and addresses with their default ports, resolved anew for each attempt.
-    pub names: Vec<(Address, u16)>,
+    pub names: Vec<(ContactAddress, u16)>,
     /// The pair under which the peer is searched at meeting places; `None` disables the search.
     pub pair: Option<ContactPair>,
     pub places: Places,
@@ -83,52 +83,52 @@ pub(crate) struct NotFound {
 }
 
 /// Message of a dialling task.
-enum News {
+enum DialEvent {
     /// An attempt failed: its target and the reason.
-    Not(String, String),
+    Failed(String, String),
     /// No address answered.
-    Missed(ConnectError),
+    NoAnswer(ConnectError),
 }
 
 impl Dialler {
     /// Dials until a peer proves the key, or until the deadline.
     pub async fn dial(&mut self, deadline: Option<Instant>) -> Result<Dialled, NotFound> {
-        let (tell, mut news) = mpsc::unbounded_channel();
-        let mut race = Race::new(self, tell);
+        let (event_tx, mut events) = mpsc::unbounded_channel();
+        let mut race = DialRace::new(self, event_tx);
         let mut tried = self.dial_known(&mut race);
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
         let mut seen = None;
-        let mut searching: Option<Searching> = None;
+        let mut searching: Option<PeerSearch> = None;
         let mut may_search = self.can_search();
-        let mut changes = self.ways.changes();
+        let mut changes = self.paths.changes();
         if race.attempts.is_empty() && !may_search {
             return Err(NotFound { tried, error: ConnectError::NoAddress });
         }
         let work = async {
             loop {
                 tokio::select! {
-                    dialled = first(&mut race.attempts) => return dialled,
-                    Some(news) = news.recv() => match news {
-                        News::Not(what, why) => drop(tried.insert(what, why)),
-                        News::Missed(missed) => error = missed,
+                    dialled = first_success(&mut race.attempts) => return dialled,
+                    Some(event) = events.recv() => match event {
+                        DialEvent::Failed(what, why) => drop(tried.insert(what, why)),
+                        DialEvent::NoAnswer(missed) => error = missed,
                     },
                     () = sleep_until(begin), if searching.is_none() && may_search => {
-                        seen = Some(Box::pin(timeout(SEE_WAIT, race.see())));
+                        seen = Some(Box::pin(timeout(OBSERVE_WAIT, race.observe())));
                         searching = Some(self.search());
                     }
                     _ = wait_for(&mut seen), if seen.is_some() => {
                         seen = None;
-                        searching.iter_mut().for_each(Searching::publish_call);
+                        searching.iter_mut().for_each(PeerSearch::publish_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
-                        searching.iter().for_each(Searching::addresses_changed);
+                        searching.iter().for_each(PeerSearch::addresses_changed);
                     }
                     found = next(&mut searching), if searching.is_some() => match found {
                         Some(SearchEvent::Found(place, reach, secret)) => {
                             let what = place.to_string();
                             tried.insert(what, "it was there, and then not reached".into());
-                            race.found(place, reach, secret);
+                            race.dial_found(place, reach, secret);
                         }
                         Some(SearchEvent::PlaceFailed(place, why)) => {
                             tried.insert(place.to_string(), why.to_string());
@@ -160,25 +160,25 @@ impl Dialler {
     }
 
     /// Starts a search at all places where the peer may have stored a record, and stores our own.
-    fn search(&self) -> Searching {
+    fn search(&self) -> PeerSearch {
         let mut punch_secret = [0; PUNCH_SECRET_LEN];
         let calling = getrandom::fill(&mut punch_secret)
             .is_ok()
-            .then(|| CallOptions { reach: self.ways.make_reach(), punch_secret });
+            .then(|| CallOptions { reach: self.paths.make_reach(), punch_secret });
         let by_pair = self.pair.as_ref().map(|pair| search_with_call(pair, &self.places, calling));
         let by_ticket = self
             .capability
             .as_ref()
             .map(|capability| find_ticket(&self.places.stores, self.peer, capability));
-        Searching { by_pair, by_ticket }
+        PeerSearch { by_pair, by_ticket }
     }
 
     /// Dials the known targets. Returns all of them, each with "no answer" as its preliminary
     /// result.
-    fn dial_known(&self, race: &mut Race) -> BTreeMap<String, String> {
+    fn dial_known(&self, race: &mut DialRace) -> BTreeMap<String, String> {
         let mut tried = BTreeMap::new();
         let at = FoundAt::Address;
-        if race.ways.allows_direct() {
+        if race.paths.allows_direct() {
             for address in &self.addresses {
                 tried.insert(address.to_string(), "no answer".to_owned());
             }
@@ -187,15 +187,15 @@ impl Dialler {
                 tried.insert(name.to_string(), "no answer".to_owned());
                 race.dial_name(name.clone(), *port);
             }
-            if let Some(left) = &self.left {
+            if let Some(call) = &self.stored_call {
                 let begins_later = false;
-                let addresses = left.reach.addresses.clone();
-                race.punch(at.clone(), addresses, left.punch_secret, begins_later);
+                let addresses = call.reach.addresses.clone();
+                race.punch(at.clone(), addresses, call.punch_secret, begins_later);
             }
         }
-        let left = self.left.iter().flat_map(|left| &left.reach.relays);
-        for relay in self.relays.iter().chain(left) {
-            if race.relay(at.clone(), relay) {
+        let calls = self.stored_call.iter().flat_map(|call| &call.reach.relays);
+        for relay in self.relays.iter().chain(calls) {
+            if race.dial_relay(at.clone(), relay) {
                 tried.insert(format!("relay {relay}"), "no answer".to_owned());
             }
         }
@@ -210,12 +210,12 @@ impl Dialler {
 }
 
 /// The running searches for a peer.
-struct Searching {
+struct PeerSearch {
     by_pair: Option<ContactSearch>,
     by_ticket: Option<TicketSearch>,
 }
 
-impl Searching {
+impl PeerSearch {
     /// Returns the next result; `None` when all searches are over.
     async fn next(&mut self) -> Option<SearchEvent> {
         loop {
@@ -269,13 +269,13 @@ async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T 
     }
 }
 
-async fn next(searching: &mut Option<Searching>) -> Option<SearchEvent> {
+async fn next(searching: &mut Option<PeerSearch>) -> Option<SearchEvent> {
     searching.as_mut()?.next().await
 }
 
 /// Returns the result of the first attempt that yields one; waits for ever if none does.
 /// Cancel-safe.
-async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
+async fn first_success<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
     loop {
         match attempts.join_next().await {
             Some(Ok(Some(brought))) => return brought,
@@ -287,11 +287,11 @@ async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
 }
 
 /// All parallel attempts to reach one peer. The first that proves the peer's key wins.
-struct Race {
-    ways: Ways,
+struct DialRace {
+    paths: SocketPaths,
     peer: NodeId,
     access_keys: AccessKeys,
-    tell: UnboundedSender<News>,
+    event_tx: UnboundedSender<DialEvent>,
     attempts: JoinSet<Option<Dialled>>,
     /// Address lists from meeting places, and the tasks that dial them.
     lists: Vec<(Vec<SocketAddr>, Option<AbortHandle>)>,
@@ -302,13 +302,13 @@ struct Race {
     stores: Vec<PlaceName>,
 }
 
-impl Race {
-    fn new(of: &Dialler, tell: UnboundedSender<News>) -> Self {
+impl DialRace {
+    fn new(of: &Dialler, event_tx: UnboundedSender<DialEvent>) -> Self {
         Self {
-            ways: of.ways.clone(),
+            paths: of.paths.clone(),
             peer: of.peer,
             access_keys: of.access_keys.clone(),
-            tell,
+            event_tx,
             attempts: JoinSet::new(),
             lists: Vec::new(),
             relays: Vec::new(),
@@ -319,30 +319,30 @@ impl Race {
 
     /// Determines our observed addresses, for the stored record. The returned receiver signals
     /// completion; the task continues even if the receiver is dropped.
-    fn see(&mut self) -> oneshot::Receiver<()> {
-        let (tell, seen) = oneshot::channel();
-        let ways = self.ways.clone();
+    fn observe(&mut self) -> oneshot::Receiver<()> {
+        let (done_tx, seen) = oneshot::channel();
+        let paths = self.paths.clone();
         self.attempts.spawn(async move {
-            ways.see().await;
-            let _ = tell.send(());
+            paths.observe().await;
+            let _ = done_tx.send(());
             None
         });
         seen
     }
 
     /// Tries all targets of a found peer.
-    fn found(&mut self, place: PlaceName, mut reach: Reach, secret: Option<PunchSecret>) {
+    fn dial_found(&mut self, place: PlaceName, mut reach: Reach, secret: Option<PunchSecret>) {
         let begins_later = self.stores.contains(&place);
         let at = FoundAt::Place(place);
         reach.addresses.truncate(ADDRESSES_MAX);
-        if self.ways.allows_direct() {
+        if self.paths.allows_direct() {
             if let Some(PunchSecret(secret)) = secret {
                 self.punch(at.clone(), reach.addresses.clone(), secret, begins_later);
             }
             self.dial_list(at.clone(), reach.addresses);
         }
         for relay in &reach.relays {
-            self.relay(at.clone(), relay);
+            self.dial_relay(at.clone(), relay);
         }
     }
 
@@ -367,13 +367,14 @@ impl Race {
         if addresses.is_empty() {
             return None;
         }
-        let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+        let (endpoint, peer, event_tx) =
+            (self.paths.endpoint().clone(), self.peer, self.event_tx.clone());
         let access_keys = self.access_keys.clone();
         Some(self.attempts.spawn(async move {
             loop {
                 match access_keys.connect(&endpoint, &addresses, peer).await {
                     Ok(connection) => return Some(Dialled { connection, at }),
-                    Err(error) => drop(tell.send(News::Missed(error))),
+                    Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
                 }
                 sleep(RETRY_PAUSE).await;
             }
@@ -382,8 +383,9 @@ impl Race {
 
     /// Dials the addresses of a name and resolves it again for each attempt, because they may
     /// change.
-    fn dial_name(&mut self, name: Address, port: u16) {
-        let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+    fn dial_name(&mut self, name: ContactAddress, port: u16) {
+        let (endpoint, peer, event_tx) =
+            (self.paths.endpoint().clone(), self.peer, self.event_tx.clone());
         let access_keys = self.access_keys.clone();
         self.attempts.spawn(async move {
             loop {
@@ -392,9 +394,11 @@ impl Race {
                         Ok(connection) => {
                             return Some(Dialled { connection, at: FoundAt::Address });
                         }
-                        Err(error) => drop(tell.send(News::Missed(error))),
+                        Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
                     },
-                    Err(error) => drop(tell.send(News::Not(name.to_string(), plain(&error)))),
+                    Err(error) => {
+                        drop(event_tx.send(DialEvent::Failed(name.to_string(), plain(&error))))
+                    }
                 }
                 sleep(RETRY_PAUSE).await;
             }
@@ -423,22 +427,22 @@ impl Race {
         }
         let (add, mut more) = mpsc::unbounded_channel();
         self.punches.push((PunchSecret(secret), add));
-        let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
+        let (paths, peer, event_tx) = (self.paths.clone(), self.peer, self.event_tx.clone());
         let access_keys = self.access_keys.clone();
         self.attempts.spawn(async move {
             let best = match begins_later {
                 true => loop {
-                    let best = ways.wait_for_punch(secret, addresses.clone(), &mut more).await;
+                    let best = paths.wait_for_punch(secret, addresses.clone(), &mut more).await;
                     if let Some(best) = best {
                         break best;
                     }
                     sleep(RETRY_PAUSE).await;
                 },
-                false => ways.punch(secret, Role::Initiator, addresses).await?,
+                false => paths.punch(secret, Role::Initiator, addresses).await?,
             };
-            match access_keys.connect(ways.endpoint(), &[best], peer).await {
+            match access_keys.connect(paths.endpoint(), &[best], peer).await {
                 Ok(connection) => return Some(Dialled { connection, at }),
-                Err(error) => drop(tell.send(News::Missed(error))),
+                Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
             }
             None
         });
@@ -446,28 +450,32 @@ impl Race {
 
     /// Dials through a relay, after a delay in favour of direct paths. Returns false if that was
     /// done before, or is not allowed.
-    fn relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
+    fn dial_relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
         let is_new = !self.relays.contains(relay) && self.relays.len() < LISTS_MAX;
-        if !is_new || !self.ways.allows_relays() {
+        if !is_new || !self.paths.allows_relays() {
             return false;
         }
         self.relays.push(relay.clone());
-        let (ways, relay) = (self.ways.clone(), relay.clone());
-        let (peer, tell, access_keys) = (self.peer, self.tell.clone(), self.access_keys.clone());
+        let (paths, relay) = (self.paths.clone(), relay.clone());
+        let (peer, event_tx, access_keys) =
+            (self.peer, self.event_tx.clone(), self.access_keys.clone());
         let begin = Instant::now();
-        let head_start = if ways.allows_direct() { HEAD_START } else { Duration::ZERO };
+        let head_start = if paths.allows_direct() { HEAD_START } else { Duration::ZERO };
         self.attempts.spawn(async move {
             loop {
-                match ways.dial_relay(&relay).await {
+                match paths.dial_relay(&relay).await {
                     Ok(addr) => {
                         sleep_until(begin + head_start).await;
-                        match access_keys.connect(ways.endpoint(), &[addr], peer).await {
+                        match access_keys.connect(paths.endpoint(), &[addr], peer).await {
                             Ok(connection) => return Some(Dialled { connection, at }),
-                            Err(error) => drop(tell.send(News::Missed(error))),
+                            Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
                         }
                     }
                     Err(why) => {
-                        drop(tell.send(News::Not(format!("relay {relay}"), why.to_string())));
+                        drop(
+                            event_tx
+                                .send(DialEvent::Failed(format!("relay {relay}"), why.to_string())),
+                        );
                         if is_final(&why) {
                             return None;
                         }
@@ -481,7 +489,7 @@ impl Race {
 }
 
 /// Resolves a name; an IP address needs no lookup.
-async fn resolve(name: &Address, port: u16) -> io::Result<Vec<SocketAddr>> {
+async fn resolve(name: &ContactAddress, port: u16) -> io::Result<Vec<SocketAddr>> {
     let (host, port) = name.host_and_port(port);
     if let Ok(ip) = host.parse() {
         return Ok(vec![SocketAddr::new(ip, port)]);
@@ -494,7 +502,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_attempt_that_brings_something_is_taken_after_one_that_brought_nothing() {
+    async fn the_first_successful_attempt_wins_after_a_failed_one() {
         let mut attempts = JoinSet::new();
         attempts.spawn(async { None });
         attempts.spawn(async {
@@ -502,8 +510,8 @@ mod tests {
             Some(7)
         });
         // As if no other event occurred.
-        let patience = Duration::from_secs(20);
-        assert_eq!(timeout(patience, first(&mut attempts)).await, Ok(7));
-        assert!(timeout(Duration::from_millis(1), first(&mut attempts)).await.is_err());
+        let limit = Duration::from_secs(20);
+        assert_eq!(timeout(limit, first_success(&mut attempts)).await, Ok(7));
+        assert!(timeout(Duration::from_millis(1), first_success(&mut attempts)).await.is_err());
     }
 }

@@ -6,7 +6,7 @@
 //!                  dialling side                              dialled side
 //!  find            [`dial`]: addresses, names, meeting places   the endpoint accepts; [`rediscovery`] answers the search of a lost peer
 //!  one transfer    [`session`]: the blocking transfer on a thread of its own, its end awaited here
-//!  lost            [`attempt`]: a loop over find and session    [`serving`]: one session per receiver; each may reconnect
+//!  lost            [`attempt`]: a loop over find and session    [`offer_server`]: a session per receiver; each may reconnect
 //!                                                               `crate::listen`: one transfer at a time
 //!  retry           [`retry`]: after which losses to try again, and until when
 //! ```
@@ -18,8 +18,8 @@ pub(crate) mod access_keys;
 pub(crate) mod attempt;
 pub(crate) mod consent;
 pub(crate) mod dial;
+pub(crate) mod offer_server;
 pub(crate) mod rediscovery;
 pub(crate) mod retry;
-pub(crate) mod serving;
 pub(crate) mod session;
 pub(crate) mod task;

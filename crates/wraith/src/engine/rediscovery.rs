@@ -9,8 +9,8 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactListener, ContactPair, listen};
 use wraith_discovery::{Capability, Places};
 
+use crate::paths::SocketPaths;
 use crate::state::MAX_RECEIVERS;
-use crate::ways::Ways;
 
 /// The rediscovery of one sender (see the module docs).
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Rediscovery {
     identity: SecretIdentity,
     capability: Capability,
     places: Places,
-    ways: Ways,
+    paths: SocketPaths,
     /// The lost receivers, the latest first.
     lost: Vec<ContactPair>,
     listener: Option<ContactListener>,
@@ -27,19 +27,19 @@ pub(crate) struct Rediscovery {
 }
 
 impl Rediscovery {
-    /// Creates a rediscovery that answers no receiver yet. `ways` are the paths by which receivers
+    /// Creates a rediscovery that answers no receiver yet. `paths` are the paths by which receivers
     /// can dial.
     pub fn new(
         identity: SecretIdentity,
         capability: Capability,
         places: Places,
-        ways: Ways,
+        paths: SocketPaths,
     ) -> Self {
         Self {
             identity,
             capability,
             places,
-            ways,
+            paths,
             lost: Vec::new(),
             listener: None,
             closing: JoinSet::new(),
@@ -92,9 +92,9 @@ impl Rediscovery {
         if self.listener.is_none() {
             // A place that is unreachable now may recover, and the receiver tries all its places
             // anyway.
-            let mut listener = listen(&self.places, self.ways.make_reach()).await;
+            let mut listener = listen(&self.places, self.paths.make_reach()).await;
             if let Some(events) = listener.take_events() {
-                self.ways.let_callers_in(events);
+                self.paths.punch_for_callers(events);
             }
             self.listener = Some(listener);
         }

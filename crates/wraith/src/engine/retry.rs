@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wraith_transfer::{Role, TransferError};
 
-use crate::settings::Patience;
+use crate::settings::Timeouts;
 
 /// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
 /// left.
@@ -22,7 +22,7 @@ pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {
 }
 
 /// Returns the final error of a transfer whose lost peer did not return in time.
-pub(crate) fn not_back(error: TransferError, reconnect: Duration) -> TransferError {
+pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> TransferError {
     match error {
         TransferError::NetworkLost { why } => {
             let why = format!("{why}; it did not come back within {} s", reconnect.as_secs());
@@ -35,21 +35,21 @@ pub(crate) fn not_back(error: TransferError, reconnect: Duration) -> TransferErr
 /// The reconnect window. It restarts only after progress, so a peer that accepts connections and
 /// drops them cannot extend the wait for ever.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(crate) struct ReconnectWindow {
     pub deadline: Option<Instant>,
     furthest: u64,
     lost_before: bool,
 }
 
-impl Window {
-    pub fn new(patience: Patience) -> Self {
-        let deadline = patience.first.map(|first| Instant::now() + first);
+impl ReconnectWindow {
+    pub fn new(timeouts: Timeouts) -> Self {
+        let deadline = timeouts.first.map(|first| Instant::now() + first);
         Self { deadline, furthest: 0, lost_before: false }
     }
 
     /// Restarts the window: the peer answered, and asked to be dialled again.
-    pub fn begin(&mut self, patience: Patience) {
-        *self = Self::new(patience);
+    pub fn restart(&mut self, timeouts: Timeouts) {
+        *self = Self::new(timeouts);
     }
 
     /// Records the loss of an established connection after `bytes` were settled. Returns the
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_other_sides_stop_may_be_taken_back_and_ours_may_not() {
+    fn a_cancel_by_the_peer_is_retried_and_our_own_is_not() {
         let stopped = |role| TransferError::Cancelled { role };
         assert!(may_come_back(&stopped(Role::Sender), Role::Receiver));
         assert!(!may_come_back(&stopped(Role::Receiver), Role::Receiver));
@@ -79,9 +79,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_wins_something_gets_more_time() {
+    async fn only_progress_extends_the_reconnect_window() {
         let reconnect = Duration::from_secs(100);
-        let mut window = Window::new(Patience { first: None, reconnect });
+        let mut window = ReconnectWindow::new(Timeouts { first: None, reconnect });
         assert_eq!(window.lost(10, reconnect), 100);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!(window.lost(10, reconnect), 40, "nothing was won");

@@ -17,17 +17,17 @@ use wraith_transfer::{
 use wraith_transport::Connection;
 
 use crate::event_publisher::EventPublisher;
-use crate::state::Keeper;
+use crate::state::ReceiptWriter;
 
 /// Stops a transfer at any point and notifies the peer. Before its streams are open, only closing
 /// the connection reaches the engine.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct TransferStop {
     cancel: Cancel,
     connection: Connection,
 }
 
-impl Stop {
+impl TransferStop {
     pub fn now(&self) {
         self.cancel.cancel();
         self.connection.close(close::CANCELLED, "");
@@ -35,11 +35,11 @@ impl Stop {
 }
 
 /// Stops the transfer if it is dropped before it is disarmed.
-struct StopOnDrop(Option<Stop>);
+struct CancelOnDrop(Option<TransferStop>);
 
-impl Drop for StopOnDrop {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.iter().for_each(Stop::now);
+        self.0.iter().for_each(TransferStop::now);
     }
 }
 
@@ -51,7 +51,8 @@ pub(crate) async fn send(
     token: &CancellationToken,
 ) -> Result<SendReport, TransferError> {
     let (cancel, theirs) = (options.cancel.clone(), connection.clone());
-    run("wraith-send", Stop { cancel, connection }, token, move || serve(theirs, &options)).await
+    run("wraith-send", TransferStop { cancel, connection }, token, move || serve(theirs, &options))
+        .await
 }
 
 /// Receives over `connection` until everything has arrived, the transfer failed, or `token` is
@@ -62,27 +63,30 @@ pub(crate) async fn fetch(
     token: &CancellationToken,
 ) -> Result<ReceiveReport, TransferError> {
     let (cancel, theirs) = (options.cancel.clone(), connection.clone());
-    run("wraith-receive", Stop { cancel, connection }, token, move || receive(theirs, options))
-        .await
+    run("wraith-receive", TransferStop { cancel, connection }, token, move || {
+        receive(theirs, options)
+    })
+    .await
 }
 
 async fn run<R: Send + 'static>(
     name: &str,
-    stop: Stop,
+    stop: TransferStop,
     token: &CancellationToken,
     work: impl FnOnce() -> Result<R, TransferError> + Send + 'static,
 ) -> Result<R, TransferError> {
-    let (tell, mut ended) = oneshot::channel();
-    let thread = thread::Builder::new().name(name.into()).spawn(move || drop(tell.send(work())));
+    let (result_tx, mut ended) = oneshot::channel();
+    let thread =
+        thread::Builder::new().name(name.into()).spawn(move || drop(result_tx.send(work())));
     if let Err(error) = thread {
         stop.now();
         return Err(TransferError::Other { what: format!("cannot start a thread: {error}") });
     }
-    let mut guard = StopOnDrop(Some(stop));
+    let mut guard = CancelOnDrop(Some(stop));
     let result = tokio::select! {
         result = &mut ended => result,
         () = token.cancelled() => {
-            guard.0.iter().for_each(Stop::now);
+            guard.0.iter().for_each(TransferStop::now);
             ended.await
         }
     };
@@ -92,12 +96,12 @@ async fn run<R: Send + 'static>(
 
 /// Whether the peer has sent Hello, with a way to wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Answered {
+pub(crate) struct HelloReceived {
     is: AtomicBool,
     changed: Notify,
 }
 
-impl Answered {
+impl HelloReceived {
     pub fn set(&self) {
         self.is.store(true, Relaxed);
         self.changed.notify_waiters();
@@ -116,27 +120,27 @@ impl Answered {
     }
 }
 
-/// Returns the event handler of a transfer: it forwards events to the publisher and records that the peer
-/// answered.
+/// Returns the event handler of a transfer: it forwards events to the publisher and records that
+/// the peer answered.
 pub(crate) fn events(
     publisher: &Arc<EventPublisher>,
     receiver: Option<u64>,
-    answered: &Arc<Answered>,
-    keeper: Option<Keeper>,
+    answered: &Arc<HelloReceived>,
+    receipt_writer: Option<ReceiptWriter>,
 ) -> Arc<dyn wraith_transfer::Events> {
     let (publisher, answered) = (Arc::clone(publisher), Arc::clone(answered));
     Arc::new(move |event: TransferEvent<'_>| {
         if matches!(event, TransferEvent::Connected { .. }) {
             answered.set();
         }
-        publisher.tell_transfer(receiver, &event);
-        publisher.keep(&keeper, receiver, &event);
+        publisher.publish_transfer(receiver, &event);
+        publisher.record_receipt(&receipt_writer, receiver, &event);
     })
 }
 
 /// Result of one transfer over one connection.
 #[derive(Debug)]
-pub(crate) struct Carried<R> {
+pub(crate) struct SessionResult<R> {
     pub result: Result<R, TransferError>,
     /// The peer sent Hello on this connection.
     pub answered: bool,

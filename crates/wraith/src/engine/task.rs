@@ -26,13 +26,13 @@ type Outcome<R> = Option<Result<Arc<R>, Error>>;
 
 /// State shared by the work and its handle.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared {
+pub(crate) struct TaskState {
     pub publisher: Arc<EventPublisher>,
     pub meter: Arc<Meter>,
     pub token: CancellationToken,
 }
 
-impl Shared {
+impl TaskState {
     pub fn new(publisher: EventPublisher) -> Self {
         Self {
             publisher: Arc::new(publisher),
@@ -43,9 +43,9 @@ impl Shared {
 }
 
 /// Ends the event streams on drop, even if the runtime shuts down during the work.
-struct End(Arc<EventPublisher>);
+struct EndOnDrop(Arc<EventPublisher>);
 
-impl Drop for End {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0.end(Err(runtime_ended()));
     }
@@ -58,23 +58,23 @@ fn runtime_ended() -> Error {
 /// The handle of running work.
 #[derive(Debug)]
 pub(crate) struct Task<R> {
-    shared: Shared,
+    shared: TaskState,
     guard: Option<DropGuard>,
     outcome: watch::Receiver<Outcome<R>>,
 }
 
 impl<R: Send + Sync + 'static> Task<R> {
-    pub fn spawn<F>(runtime: &Handle, shared: Shared, work: F) -> Self
+    pub fn spawn<F>(runtime: &Handle, shared: TaskState, work: F) -> Self
     where
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        let (tell, outcome) = watch::channel(None);
-        let end = End(Arc::clone(&shared.publisher));
+        let (outcome_tx, outcome) = watch::channel(None);
+        let end = EndOnDrop(Arc::clone(&shared.publisher));
         let guard = Some(shared.token.clone().drop_guard());
         runtime.spawn(async move {
             let result = work.await.map(Arc::new);
             end.0.end(result.as_ref().map(|_| ()).map_err(Error::clone));
-            tell.send_replace(Some(result));
+            outcome_tx.send_replace(Some(result));
         });
         Self { shared, guard, outcome }
     }

@@ -10,22 +10,22 @@ use wraith_transport::{Addr, Suite};
 
 use super::Transfer;
 use super::source::AcceptOptions;
-use crate::engine::consent::{Asked, Consent};
+use crate::engine::consent::{Consent, PendingOffer};
 use crate::error::Error;
 use crate::event::{Observer, OfferInfo};
 
 /// A search for the sender and its offer. Drop stops it.
 #[derive(Debug)]
-pub struct Asking {
+pub struct OfferRequest {
     consent: Consent,
-    asked: UnboundedReceiver<Asked>,
+    asked: UnboundedReceiver<PendingOffer>,
     transfer: Option<Transfer>,
 }
 
-impl Asking {
+impl OfferRequest {
     pub(super) fn new(
         consent: Consent,
-        asked: UnboundedReceiver<Asked>,
+        asked: UnboundedReceiver<PendingOffer>,
         transfer: Option<Transfer>,
     ) -> Self {
         Self { consent, asked, transfer }
@@ -68,7 +68,7 @@ impl Asking {
 #[must_use = "dropping it puts the offer off"]
 #[derive(Debug)]
 pub struct Incoming {
-    asked: Asked,
+    asked: PendingOffer,
     consent: Consent,
     transfer: Option<Transfer>,
     gone: CancellationToken,
@@ -77,7 +77,7 @@ pub struct Incoming {
 
 impl Incoming {
     pub(crate) fn new(
-        asked: Asked,
+        asked: PendingOffer,
         consent: Consent,
         transfer: Option<Transfer>,
         gone: CancellationToken,
@@ -137,15 +137,15 @@ impl Incoming {
         }
     }
 
-    /// Returns true if [`Self::gone`] would return at once.
-    pub fn is_gone(&self) -> bool {
+    /// Returns true if [`Self::withdrawn`] would return at once.
+    pub fn is_withdrawn(&self) -> bool {
         let is_over = |transfer: &Transfer| transfer.0.is_over();
         self.gone.is_cancelled() || self.transfer.as_ref().is_some_and(is_over)
     }
 
     /// Waits until the offer can no longer be answered: the transfer has ended, or (for a listener)
     /// the sender left or was evicted.
-    pub async fn gone(&self) {
+    pub async fn withdrawn(&self) {
         let over = async {
             match &self.transfer {
                 Some(transfer) => drop(transfer.finished().await),
@@ -179,7 +179,7 @@ impl Incoming {
     }
 
     /// Postpones the offer and waits until the sender is notified.
-    pub async fn later(mut self) {
+    pub async fn postpone(mut self) {
         self.consent.decide(Decision::Later);
         drop(self.end().await);
     }

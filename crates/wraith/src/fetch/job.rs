@@ -7,14 +7,14 @@ use wraith_transfer::{Progress as Counters, ReceiveOptions, ReceiveReport};
 use wraith_transport::Connection;
 
 use super::source::Target;
-use crate::engine::attempt::watch;
+use crate::engine::attempt::show_only;
 use crate::engine::consent::Consent;
-use crate::engine::session::{self, Answered, Carried};
-use crate::engine::task::Shared;
+use crate::engine::session::{self, HelloReceived, SessionResult};
+use crate::engine::task::TaskState;
 use crate::event::Event;
 use crate::node::Node;
 use crate::settings::FetchSettings;
-use crate::state::Receiving;
+use crate::state::ReceiverRecord;
 
 /// State that a fetch needs on each of its connections. A listener has one per caller.
 pub(crate) struct FetchJob {
@@ -22,11 +22,11 @@ pub(crate) struct FetchJob {
     pub target: Target,
     pub settings: FetchSettings,
     pub consent: Consent,
-    pub shared: Shared,
+    pub shared: TaskState,
     pub receiver: Option<u64>,
     /// Distinguishes this process from others that receive the same offer. `None` for a listener:
     /// it does not dial, so the sender cannot confuse it with another.
-    pub receiving: Option<Arc<Receiving>>,
+    pub receiving: Option<Arc<ReceiverRecord>>,
 }
 
 impl FetchJob {
@@ -35,7 +35,7 @@ impl FetchJob {
         &self,
         node: &Node,
         is_first: bool,
-        answered: &Arc<Answered>,
+        answered: &Arc<HelloReceived>,
     ) -> ReceiveOptions<'static> {
         let FetchSettings { rate, connections, delta, keep_modes, sync, preview, .. } =
             self.settings;
@@ -63,9 +63,9 @@ impl FetchJob {
         options.decide = Box::new(move |proposal| {
             let decision = consent.wait(proposal);
             if let (true, Some(receiving)) = (decision.is_yes(), &receiving)
-                && let Err(error) = receiving.begin(&into)
+                && let Err(error) = receiving.record_accepted(&into)
             {
-                publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
+                publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
             }
             decision
         });
@@ -79,13 +79,13 @@ impl FetchJob {
         connection: Connection,
         is_first: bool,
         progress: Arc<Counters>,
-    ) -> Carried<(ReceiveReport, u64)> {
-        let answered = Arc::<Answered>::default();
+    ) -> SessionResult<(ReceiveReport, u64)> {
+        let answered = Arc::<HelloReceived>::default();
         let mut options = self.options(node, is_first, &answered);
         options.progress = Arc::clone(&progress);
-        watch(&self.shared, &progress);
+        show_only(&self.shared, &progress);
         let result = session::fetch(connection, options, &self.shared.token).await;
         let result = result.map(|report| (report, progress.bytes()));
-        Carried { result, answered: answered.get(), progress }
+        SessionResult { result, answered: answered.get(), progress }
     }
 }

@@ -1,4 +1,5 @@
-//! Receiving: [`Node::fetch`](crate::Node::fetch) with a code or a ticket, into a folder or a writer.
+//! Receiving: [`Node::fetch`](crate::Node::fetch) with a code or a ticket, into a folder or a
+//! writer.
 
 mod incoming;
 mod job;
@@ -12,18 +13,18 @@ use wraith_transfer::{Conflicts, Decision, OnConflict};
 
 use self::run::run;
 use crate::engine::consent::Consent;
-use crate::engine::task::{Shared, Task};
+use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
 use crate::event::Observer;
 use crate::event_publisher::{EventPublisher, Events};
 use crate::node::Node;
 use crate::progress::ProgressReader;
-use crate::report::Received;
+use crate::report::FetchSummary;
 use crate::settings::FetchSettings;
 
-pub use self::incoming::{Asking, Incoming};
+pub use self::incoming::{Incoming, OfferRequest};
 pub(crate) use self::job::FetchJob;
-pub(crate) use self::source::brought;
+pub(crate) use self::source::decode_delivered_ticket;
 pub use self::source::{AcceptOptions, Source, Target};
 
 /// Configures a fetch.
@@ -83,13 +84,13 @@ impl FetchBuilder {
 
     /// Sets the time limit for finding the sender. Default: 10 s, or 30 s with the DHT.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.settings.patience.first = Some(timeout);
+        self.settings.timeouts.first = Some(timeout);
         self
     }
 
     /// Sets how long to search for a lost sender. Default: 10 min; zero disables reconnecting.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
-        self.settings.patience.reconnect = reconnect;
+        self.settings.timeouts.reconnect = reconnect;
         self
     }
 
@@ -110,21 +111,21 @@ impl FetchBuilder {
     ///
     /// # Errors
     /// The sender was not found, the code is wrong, or the connection was lost and not restored.
-    pub async fn ask(self) -> Result<Incoming, Error> {
-        self.begin().incoming().await
+    pub async fn wait_for_offer(self) -> Result<Incoming, Error> {
+        self.request_offer().incoming().await
     }
 
-    /// Like [`ask`](Self::ask), in two steps: the returned handle can cancel the search and notify
-    /// the sender.
-    pub fn begin(self) -> Asking {
+    /// Like [`wait_for_offer`](Self::wait_for_offer), in two steps: the returned handle can cancel
+    /// the search and notify the sender.
+    pub fn request_offer(self) -> OfferRequest {
         let (consent, asked) = Consent::open();
         let transfer = Some(self.start(consent.clone()));
-        Asking::new(consent, asked, transfer)
+        OfferRequest::new(consent, asked, transfer)
     }
 
     fn start(self, consent: Consent) -> Transfer {
         let Self { node, source, target, settings, observer } = self;
-        let shared = Shared::new(EventPublisher::new(observer));
+        let shared = TaskState::new(EventPublisher::new(observer));
         let runtime = node.runtime().clone();
         let work = run(node, source, target, settings, consent, shared.clone());
         Transfer(Task::spawn(&runtime, shared, work))
@@ -140,7 +141,7 @@ impl std::fmt::Debug for FetchBuilder {
 /// A running fetch. Drop stops the transfer. Verified data is kept, and the same fetch can be
 /// resumed later.
 #[derive(Debug)]
-pub struct Transfer(pub(crate) Task<Received>);
+pub struct Transfer(pub(crate) Task<FetchSummary>);
 
 impl Transfer {
     /// Returns a stream of events. The first stream starts with the first event, unless an observer
@@ -158,8 +159,8 @@ impl Transfer {
     ///
     /// # Errors
     /// The reason of the failure. Files that could not be transferred are no error here; see
-    /// [`Received::complete`].
-    pub async fn finished(&self) -> Result<Arc<Received>, Error> {
+    /// [`FetchSummary::complete`].
+    pub async fn finished(&self) -> Result<Arc<FetchSummary>, Error> {
         self.0.finished().await
     }
 
@@ -168,7 +169,7 @@ impl Transfer {
     /// # Errors
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless the transfer had already
     /// ended.
-    pub async fn cancel(self) -> Result<Arc<Received>, Error> {
+    pub async fn cancel(self) -> Result<Arc<FetchSummary>, Error> {
         self.0.cancel().await
     }
 

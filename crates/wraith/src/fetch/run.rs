@@ -11,30 +11,30 @@ use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
 use super::job::FetchJob;
-use super::source::{Source, Target, brought};
-use crate::code_end::try_once;
+use super::source::{Source, Target, decode_delivered_ticket};
 use crate::engine::access_keys::AccessKeys;
-use crate::engine::attempt::{self, Carry};
+use crate::engine::attempt::{self, ResumableTransfer};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::session::Carried;
-use crate::engine::task::Shared;
+use crate::engine::session::SessionResult;
+use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
+use crate::join_code::join_once;
 use crate::node::Node;
-use crate::report::Received;
-use crate::settings::{FetchSettings, Patience};
-use crate::state::{OtherReceiver, Receiving, SavedTicket};
-use crate::ways::Ways;
-use crate::ways::addresses::nearest_first;
+use crate::paths::SocketPaths;
+use crate::paths::addresses::nearest_first;
+use crate::report::FetchSummary;
+use crate::settings::{FetchSettings, Timeouts};
+use crate::state::{OtherReceiver, ReceiverRecord, SavedTicket};
 
 /// If the sender has not answered at its known addresses for this long, a search for new ones
 /// starts.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
 /// Poll interval for whether another process with the same identity has accepted the offer.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const ACCEPT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// By this time, a sender has noticed that the receiver it waits for died.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 const BOTH_ASKED: &str = "Another wraith process of yours is asking about the same offer. The first to accept receives it.";
@@ -46,34 +46,34 @@ pub(super) async fn run(
     target: Target,
     settings: FetchSettings,
     consent: Consent,
-    shared: Shared,
-) -> Result<Received, Error> {
-    let ways = Ways::to_dial(&node, node.bind_dialling()?);
+    shared: TaskState,
+) -> Result<FetchSummary, Error> {
+    let paths = SocketPaths::for_dialling(&node, node.bind_dialling()?);
     let found = tokio::select! {
-        found = resolve(&node, source, settings.patience, &shared.publisher, &ways) => found,
+        found = resolve(&node, source, settings.timeouts, &shared.publisher, &paths) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
-    let Found { ticket, saved, left } = found?;
-    let endpoint = ways.endpoint().clone();
+    let ResolvedSource { ticket, saved, stored_call } = found?;
+    let endpoint = paths.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
         access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        ways: ways.clone(),
+        paths: paths.clone(),
         peer: ticket.node_id(),
         addresses: ticket.addresses().to_vec(),
         relays: ticket.relays().to_vec(),
-        left,
+        stored_call,
         capability: Some(ticket.capability().clone()),
         names: Vec::new(),
         pair: ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
         places: node.places().clone(),
         search_after: SEARCH_AFTER,
     };
-    let mut patience = settings.patience;
-    patience.first = Some(patience.to_find(!dialler.places.stores.is_empty()));
-    let receiving = Arc::new(Receiving::of(node.state(), &ticket));
+    let mut timeouts = settings.timeouts;
+    timeouts.first = Some(timeouts.to_find(!dialler.places.stores.is_empty()));
+    let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));
     let into = target.to_string();
-    let fetching = Fetching {
+    let fetching = FetchAttempt {
         node: node.clone(),
         addresses: dialler.addresses.clone(),
         job: FetchJob {
@@ -87,14 +87,14 @@ pub(super) async fn run(
         },
         refused_since: None,
     };
-    let result = attempt::run(dialler, fetching, patience, &shared).await;
+    let result = attempt::run(dialler, fetching, timeouts, &shared).await;
     endpoint.start_close();
     endpoint.closed().await;
-    ways.close().await;
-    node.remember_dht();
+    paths.close().await;
+    node.store_dht_nodes();
     let result = result.map(|ended| {
         let (report, bytes) = ended.report;
-        Received { sender: report.sender, report, bytes, remote: ended.remote }
+        FetchSummary { sender: report.sender, report, bytes, remote: ended.remote }
     });
     let result = match result {
         Err(_) if consent.is_changed() => {
@@ -117,7 +117,7 @@ pub(super) async fn run(
         receiving.end(result.is_ok().then_some(&into));
     }
     if let Ok(received) = &result {
-        node.remember_meeting(received.sender, &received.remote);
+        node.store_last_seen(received.sender, &received.remote);
     }
     result
 }
@@ -136,12 +136,12 @@ fn may_continue(error: &Error) -> bool {
 }
 
 /// A resolved source.
-struct Found {
+struct ResolvedSource {
     ticket: Ticket,
     /// The stored copy of the ticket.
     saved: Option<SavedTicket>,
     /// The addresses of a sender that may have to dial too.
-    left: Option<PunchRequest>,
+    stored_call: Option<PunchRequest>,
 }
 
 /// Resolves the source to a ticket. A code fetches the ticket from the sender. The ticket is stored
@@ -149,38 +149,45 @@ struct Found {
 async fn resolve(
     node: &Node,
     source: Source,
-    patience: Patience,
+    timeouts: Timeouts,
     publisher: &EventPublisher,
-    ways: &Ways,
-) -> Result<Found, Error> {
+    paths: &SocketPaths,
+) -> Result<ResolvedSource, Error> {
     let code = match source {
-        Source::Ticket(ticket) => return Ok(Found { ticket, saved: None, left: None }),
+        Source::Ticket(ticket) => {
+            return Ok(ResolvedSource { ticket, saved: None, stored_call: None });
+        }
         Source::Invited(code, ticket) => {
-            let saved = Some(keep(node, &code, &ticket, publisher));
-            return Ok(Found { ticket, saved, left: None });
+            let saved = Some(store_ticket(node, &code, &ticket, publisher));
+            return Ok(ResolvedSource { ticket, saved, stored_call: None });
         }
         Source::Code(code) => code,
     };
     let saved = SavedTicket::of(node.state(), &code);
     if let Some(ticket) = saved.ticket()? {
-        publisher.tell(Event::Resumed);
-        return Ok(Found { ticket, saved: Some(saved), left: None });
+        publisher.publish(Event::Resumed);
+        return Ok(ResolvedSource { ticket, saved: Some(saved), stored_call: None });
     }
-    let met = try_once(node, &code, None, patience, publisher, ways).await?;
-    publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));
-    let ticket = brought(&met.ticket)?;
-    let saved = Some(keep(node, &code, &ticket, publisher));
-    Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.punch_request })
+    let met = join_once(node, &code, None, timeouts, publisher, paths).await?;
+    publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
+    let ticket = decode_delivered_ticket(&met.ticket)?;
+    let saved = Some(store_ticket(node, &code, &ticket, publisher));
+    Ok(ResolvedSource { ticket: nearest_first(&ticket, met.from), saved, stored_call: met.punch_request })
 }
 
 /// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the
 /// code is spent.
-fn keep(node: &Node, code: &Code, ticket: &Ticket, publisher: &EventPublisher) -> SavedTicket {
+fn store_ticket(
+    node: &Node,
+    code: &Code,
+    ticket: &Ticket,
+    publisher: &EventPublisher,
+) -> SavedTicket {
     let saved = SavedTicket::of(node.state(), code);
     if let Err(error) = saved.keep(ticket) {
         let why =
             format!("{error}; a code works once, so this run is the only one that can use it");
-        publisher.tell(Event::Unremembered(why));
+        publisher.publish(Event::StateNotStored(why));
     }
     saved
 }
@@ -192,7 +199,7 @@ fn received_by(other: OtherReceiver) -> Error {
     Error::because(ErrorKind::ReceivedElsewhere, message, Cause::ReceivedBy(other))
 }
 
-struct Fetching {
+struct FetchAttempt {
     node: Node,
     addresses: Vec<std::net::SocketAddr>,
     job: FetchJob,
@@ -201,16 +208,16 @@ struct Fetching {
     refused_since: Option<Instant>,
 }
 
-impl Fetching {
+impl FetchAttempt {
     /// Waits for the user's answer in this process.
     ///
     /// # Errors
     /// The user accepted in another process first.
-    async fn wait_for_the_first_yes(&self) -> Result<(), Error> {
+    async fn wait_for_first_acceptance(&self) -> Result<(), Error> {
         let FetchJob { consent, receiving, shared, .. } = &self.job;
-        let note = |what| shared.publisher.tell(Event::Note { path: String::new(), what });
+        let note = |what| shared.publisher.publish(Event::Note { path: String::new(), what });
         note(BOTH_ASKED.to_owned());
-        let waiting = receiving.as_ref().map(|receiving| receiving.wait());
+        let waiting = receiving.as_ref().map(|receiving| receiving.record_waiting());
         if let Some(Err(error)) = waiting {
             note(error.to_string());
         }
@@ -220,20 +227,20 @@ impl Fetching {
             }
             tokio::select! {
                 () = consent.decided() => return Ok(()),
-                () = sleep(LOOK_AGAIN) => {}
+                () = sleep(ACCEPT_POLL_INTERVAL) => {}
             }
         }
     }
 }
 
-impl Carry for Fetching {
+impl ResumableTransfer for FetchAttempt {
     type Report = (ReceiveReport, u64);
 
-    const OWN: Role = Role::Receiver;
+    const ROLE: Role = Role::Receiver;
 
     /// Returns the error for a refused or postponed offer. A lost sender is not searched for just
     /// to send it this answer.
-    async fn given_up(&self) -> Error {
+    async fn abandoned(&self) -> Error {
         self.job.consent.decided().await;
         match self.job.consent.decision() {
             Some(Decision::Refuse(why)) => TransferError::Refused { why }.into(),
@@ -244,17 +251,17 @@ impl Carry for Fetching {
 
     /// Silence is no error: a sender that is about to end after it served another receiver is
     /// silent, too.
-    fn silent(&self, _: &Dialled) -> Option<Error> {
+    fn silent_peer_error(&self, _: &Dialled) -> Option<Error> {
         None
     }
 
     /// Handles a sender that already has another receiver. Before an answer, this process can still
     /// be the first to accept. After a yes it is too late, unless the other receiver died without a
     /// trace; the sender forgets such a receiver soon.
-    async fn elsewhere(&mut self) -> Result<(), Error> {
+    async fn retry_elsewhere(&mut self) -> Result<(), Error> {
         let is_asked = self.job.consent.is_open();
         if is_asked {
-            self.wait_for_the_first_yes().await?;
+            self.wait_for_first_acceptance().await?;
         }
         match self.job.consent.decision() {
             Some(Decision::Refuse(why)) => return Err(TransferError::Refused { why }.into()),
@@ -272,7 +279,7 @@ impl Carry for Fetching {
         }
     }
 
-    fn not_found(&self, why: NotFound) -> Error {
+    fn not_found_error(&self, why: NotFound) -> Error {
         let mut tried: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
         // The results for relays are more useful than the fact that they were tried.
         let relays = why.tried.iter().filter(|(what, _)| what.starts_with("relay "));
@@ -285,18 +292,18 @@ impl Carry for Fetching {
         Error::because(ErrorKind::NotFound, message, Cause::Unreachable(self.addresses.clone()))
     }
 
-    async fn carry(
+    async fn transfer_once(
         &mut self,
         connection: Connection,
         is_first: bool,
         _deadline: Option<Instant>,
         _token: &CancellationToken,
-    ) -> Carried<Self::Report> {
-        let carried = self.job.run(&self.node, connection, is_first, Arc::default()).await;
-        if !matches!(carried.result, Err(TransferError::Elsewhere)) {
+    ) -> SessionResult<Self::Report> {
+        let session = self.job.run(&self.node, connection, is_first, Arc::default()).await;
+        if !matches!(session.result, Err(TransferError::Elsewhere)) {
             self.refused_since = None;
         }
-        carried
+        session
     }
 }
 
@@ -305,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_code_brought_is_kept_unless_it_is_worth_nothing() {
+    fn a_saved_ticket_is_kept_unless_it_can_no_longer_be_used() {
         let error = |kind| Error::new(kind, "");
         let kept =
             [ErrorKind::NetworkLost, ErrorKind::Cancelled, ErrorKind::Disk, ErrorKind::Refused];

@@ -54,7 +54,7 @@ impl std::str::FromStr for Source {
 }
 
 /// Decodes the ticket that a code delivered. The code is already used up at this point.
-pub(crate) fn brought(ticket: &[u8]) -> Result<Ticket, Error> {
+pub(crate) fn decode_delivered_ticket(ticket: &[u8]) -> Result<Ticket, Error> {
     Ticket::decode(ticket).map_err(|error| match error {
         TicketError::OlderVersion(_) | TicketError::UnknownVersion(_) => {
             let message =
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_and_a_ticket_are_told_apart_by_how_they_look() {
+    fn codes_and_tickets_are_distinguished_by_their_form() {
         assert!(matches!("7-crater-lemon".parse(), Ok(Source::Code(_))));
         let error = "hello".parse::<Source>().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -8,7 +8,7 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::ContactPair;
 use wraith_transport::AccessKey;
 
-use super::Admit;
+use super::AcceptFilter;
 use crate::error::Error;
 use crate::node::Node;
 use crate::state::Contact;
@@ -17,7 +17,7 @@ use crate::state::Contact;
 #[derive(Debug)]
 pub(super) struct Allowlist {
     identity: SecretIdentity,
-    admit: Admit,
+    filter: AcceptFilter,
     contacts: Vec<Contact>,
     /// The read error of the file was already reported.
     is_damaged: bool,
@@ -29,9 +29,9 @@ impl Allowlist {
     /// # Errors
     /// The contacts cannot be read. A contact then looks like a stranger, so the listener must not
     /// start.
-    pub fn load(node: &Node, admit: Admit) -> Result<Self, Error> {
+    pub fn load(node: &Node, filter: AcceptFilter) -> Result<Self, Error> {
         let contacts = node.contacts().load()?.contacts().to_vec();
-        Ok(Self { identity: node.identity().clone(), admit, contacts, is_damaged: false })
+        Ok(Self { identity: node.identity().clone(), filter, contacts, is_damaged: false })
     }
 
     pub fn len(&self) -> usize {
@@ -44,13 +44,13 @@ impl Allowlist {
         let own = self.identity.node_id();
         let of_contacts =
             self.pairs().into_iter().map(|pair| AccessKey::of_pair(pair.secret(), own));
-        let public = (self.admit != Admit::Contacts).then(|| AccessKey::public(own));
+        let public = (self.filter != AcceptFilter::Contacts).then(|| AccessKey::public(own));
         public.into_iter().chain(of_contacts).collect()
     }
 
     /// Returns the peers that get a connection; `None` means all.
     pub fn admitted(&self) -> Option<HashSet<NodeId>> {
-        (self.admit == Admit::Contacts).then(|| node_ids(&self.contacts))
+        (self.filter == AcceptFilter::Contacts).then(|| node_ids(&self.contacts))
     }
 
     /// Reads the contacts again. Returns true if the set of contacts changed.

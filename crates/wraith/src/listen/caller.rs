@@ -22,16 +22,16 @@ use wraith_transport::Connection;
 
 use super::callers::Callers;
 use super::question_limit::QuestionLimit;
-use super::{Admit, Question};
-use crate::engine::consent::{Asked, Consent};
-use crate::engine::session::Carried;
-use crate::engine::task::Shared;
+use super::{AcceptFilter, Question};
+use crate::engine::consent::{Consent, PendingOffer};
+use crate::engine::session::SessionResult;
+use crate::engine::task::TaskState;
 use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::fetch::{FetchJob, Target};
 use crate::node::Node;
-use crate::report::Received;
+use crate::report::FetchSummary;
 use crate::settings::FetchSettings;
 
 /// Maximum number of remembered answers. An offer that returns after a lost connection is not asked
@@ -41,7 +41,7 @@ const ANSWERED_MAX: usize = 256;
 const PREVIEWS_MAX: usize = 2;
 /// Poll interval of a caller that waits for the turn. It checks whether the holder has exceeded its
 /// limit. Without a waiting caller, nothing polls.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const TURN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// State shared by all callers.
 #[derive(Debug)]
@@ -50,11 +50,11 @@ pub(super) struct ListenContext {
     folder: PathBuf,
     rate: Option<u64>,
     preview: bool,
-    admit: Admit,
+    filter: AcceptFilter,
     callers: Callers,
     /// Held by the caller whose transfer is being decided or is in progress.
     turn: Arc<Turn<()>>,
-    answered: Answered,
+    answered: AnswerCache,
     previews: Arc<AtomicUsize>,
     /// Set if the user is asked about strangers.
     questions: Option<Mutex<QuestionLimit>>,
@@ -70,19 +70,19 @@ impl ListenContext {
         folder: PathBuf,
         rate: Option<u64>,
         preview: bool,
-        admit: Admit,
+        filter: AcceptFilter,
         publisher: Arc<EventPublisher>,
     ) -> Self {
         let (callers, turn) = (Callers::default(), Arc::default());
-        let (answered, previews) = (Answered::default(), Arc::default());
-        let questions = (admit == Admit::AfterAsking).then(Mutex::default);
+        let (answered, previews) = (AnswerCache::default(), Arc::default());
+        let questions = (filter == AcceptFilter::AskUser).then(Mutex::default);
         let unread = AtomicU64::new(0);
         Self {
             node,
             folder,
             rate,
             preview,
-            admit,
+            filter,
             callers,
             turn,
             answered,
@@ -103,7 +103,7 @@ impl ListenContext {
 
     /// Returns whether a peer may connect, given whether it is a contact.
     pub fn admits(&self, is_contact: bool) -> bool {
-        is_contact || self.admit != Admit::Contacts
+        is_contact || self.filter != AcceptFilter::Contacts
     }
 
     /// Returns whether the peer is a contact; false if the contacts cannot be read. Read anew each
@@ -120,7 +120,7 @@ impl ListenContext {
         let may = questions.allow(from, Instant::now());
         if !may {
             let total = self.unread.fetch_add(1, Relaxed) + 1;
-            self.publisher.tell(Event::RefusedUnread { total });
+            self.publisher.publish(Event::RefusedUnread { total });
         }
         may
     }
@@ -147,7 +147,7 @@ impl Drop for PreviewSlot {
 /// Answers to earlier offers. A yes is remembered while its transfer is interrupted; a no to a
 /// stranger is remembered while there is room.
 #[derive(Debug, Default)]
-struct Answered(Mutex<VecDeque<Answer>>);
+struct AnswerCache(Mutex<VecDeque<Answer>>);
 
 /// The answer to one offer.
 struct Answer {
@@ -163,7 +163,7 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-impl Answered {
+impl AnswerCache {
     /// Returns the earlier answer that applies to this offer.
     ///
     /// - A yes applies to one transfer, until it is complete, and to no more than was shown.
@@ -222,7 +222,7 @@ pub(super) struct Caller {
     pub context: Arc<ListenContext>,
     pub id: u64,
     pub connection: Connection,
-    pub shared: Shared,
+    pub shared: TaskState,
     pub gone: CancellationToken,
     /// The offer was refused because there were too many, and the user has not seen it.
     pub is_unread: AtomicBool,
@@ -230,8 +230,8 @@ pub(super) struct Caller {
 
 impl Caller {
     /// Runs until the caller's transfer is over.
-    pub async fn run(self, ask: UnboundedSender<Question>) -> Result<Received, Error> {
-        let _left = Leave { context: Arc::clone(&self.context), id: self.id };
+    pub async fn run(self, ask: UnboundedSender<Question>) -> Result<FetchSummary, Error> {
+        let _left = RemoveOnDrop { context: Arc::clone(&self.context), id: self.id };
         let secret = tokio::select! {
             secret = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&self.connection)) => {
                 secret.ok().flatten().map(Capability::from_bytes)
@@ -243,14 +243,14 @@ impl Caller {
             return Err(Error::cancelled(wraith_transfer::Role::Receiver));
         };
         self.context.callers.identify(self.id, secret.clone());
-        self.attend(secret, ask).await
+        self.receive_offer(secret, ask).await
     }
 
-    async fn attend(
+    async fn receive_offer(
         &self,
         secret: Capability,
         ask: UnboundedSender<Question>,
-    ) -> Result<Received, Error> {
+    ) -> Result<FetchSummary, Error> {
         let (consent, mut questions) = Consent::open();
         // The first questions include all names. Names take memory, so further callers are asked
         // about without them.
@@ -273,17 +273,17 @@ impl Caller {
         let run = job.run(&node, self.connection.clone(), true, Arc::clone(&progress));
         let mut transfer = std::pin::pin!(run);
         let (mut turn, mut is_decided) = (None, false);
-        let carried = loop {
+        let session = loop {
             tokio::select! {
-                carried = &mut transfer => break carried,
+                session = &mut transfer => break session,
                 Some(asked) = questions.recv() => {
                     // Meanwhile, the transfer still notices the loss of its peer.
                     turn = tokio::select! {
                         held = self.take_turn() => held,
-                        carried = &mut transfer => break carried,
+                        session = &mut transfer => break session,
                     };
                     match turn {
-                        Some(_) => self.put(asked, &secret, &consent, &ask),
+                        Some(_) => self.answer_offer(asked, &secret, &consent, &ask),
                         // The caller left or was evicted. That is no answer to remember.
                         None => consent.decide(Decision::Later),
                     }
@@ -291,39 +291,41 @@ impl Caller {
                 () = consent.decided(), if !is_decided => {
                     is_decided = true;
                     slot = None;
-                    self.context.callers.moves(self.id, &progress);
+                    self.context.callers.set_progress(self.id, &progress);
                 }
             }
         };
         drop((turn, slot));
-        self.ended(secret, &consent, carried)
+        self.finish(secret, &consent, session)
     }
 
     /// Waits for the turn and meanwhile checks its holder. Returns `None` if the connection ends
     /// first.
     async fn take_turn(&self) -> Option<OwnedMutexGuard<()>> {
-        let _waiting = self.context.callers.wait_begins();
+        let _waiting = self.context.callers.register_waiting();
         let mut held = std::pin::pin!(Arc::clone(&self.context.turn).lock_owned());
         loop {
             tokio::select! {
                 held = &mut held => return Some(held),
                 _ = self.connection.closed() => return None,
                 () = self.gone.cancelled() => return None,
-                () = tokio::time::sleep(LOOK_INTERVAL) => self.context.callers.press(Instant::now()),
+                () = tokio::time::sleep(TURN_POLL_INTERVAL) => {
+                    self.context.callers.enforce_turn_limit(Instant::now());
+                }
             }
         }
     }
 
     /// Answers the offer when its turn has come: with the earlier answer if there is one, otherwise
     /// by a question to the user.
-    fn put(
+    fn answer_offer(
         &self,
-        asked: Asked,
+        asked: PendingOffer,
         secret: &Capability,
         consent: &Consent,
         ask: &UnboundedSender<Question>,
     ) {
-        self.context.callers.has_turn(self.id);
+        self.context.callers.mark_turn_holder(self.id);
         let peer = self.connection.peer();
         let is_contact = self.context.is_contact(peer);
         if !self.context.admits(is_contact) {
@@ -334,7 +336,7 @@ impl Caller {
             match self.context.answered.find(peer, secret, is_contact, &asked.offer) {
                 Some(Decision::AcceptWith(conflicts)) => {
                     if let Some(shown) = self.context.answered.shown(peer, secret) {
-                        consent.narrow(shown);
+                        consent.limit_to(shown);
                     }
                     Some(conflicts)
                 }
@@ -357,24 +359,24 @@ impl Caller {
 
     /// Returns whether this error means an interrupted transfer that may come back, rather than one
     /// that a side ended.
-    fn comes_back(&self, error: &TransferError) -> bool {
+    fn is_interrupted(&self, error: &TransferError) -> bool {
         let is_lost = matches!(error, TransferError::NetworkLost { .. });
         is_lost || self.context.callers.is_over_limit(self.id)
     }
 
-    fn ended(
+    fn finish(
         &self,
         secret: Capability,
         consent: &Consent,
-        carried: Carried<(wraith_transfer::ReceiveReport, u64)>,
-    ) -> Result<Received, Error> {
+        session: SessionResult<(wraith_transfer::ReceiveReport, u64)>,
+    ) -> Result<FetchSummary, Error> {
         let peer = self.connection.peer();
-        match (consent.decision(), consent.shown(), &carried.result) {
+        match (consent.decision(), consent.shown(), &session.result) {
             (_, _, Ok(_)) => self.context.answered.forget(peer, &secret),
             (Some(Decision::Later) | None, ..) | (_, None, _) => {}
             // An interrupted transfer may resume. A cancelled or failed transfer is over, and its
             // yes with it.
-            (Some(decision), _, Err(error)) if is_yes(&decision) && !self.comes_back(error) => {
+            (Some(decision), _, Err(error)) if is_yes(&decision) && !self.is_interrupted(error) => {
                 self.context.answered.forget(peer, &secret);
             }
             (Some(decision), Some(shown), _) if !self.is_unread.load(Relaxed) => {
@@ -383,10 +385,10 @@ impl Caller {
             _ => {}
         }
         let remote = self.connection.remote();
-        match carried.result {
+        match session.result {
             Ok((report, bytes)) => {
-                self.context.node.remember_meeting(report.sender, &remote);
-                Ok(Received { sender: report.sender, report, bytes, remote })
+                self.context.node.store_last_seen(report.sender, &remote);
+                Ok(FetchSummary { sender: report.sender, report, bytes, remote })
             }
             Err(error) => {
                 let error = Error::from(error);
@@ -402,14 +404,14 @@ impl Caller {
 }
 
 /// Removes the caller from the list on drop, however it ends.
-struct Leave {
+struct RemoveOnDrop {
     context: Arc<ListenContext>,
     id: u64,
 }
 
-impl Drop for Leave {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
-        self.context.callers.leave(self.id);
+        self.context.callers.remove(self.id);
     }
 }
 
@@ -434,8 +436,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_was_refused_is_not_asked_about_again_and_a_contact_is() {
-        let answered = Answered::default();
+    fn a_refusal_is_remembered_for_a_stranger_but_not_for_a_contact() {
+        let answered = AnswerCache::default();
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]).node_id());
         let (yes, no) =
             (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));

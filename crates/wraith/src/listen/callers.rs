@@ -30,7 +30,7 @@ const BUSY: &str = "too many callers at once";
 const OTHERS_WAIT: &str = "other senders are waiting; the transfer resumes at its next turn";
 
 #[derive(Debug)]
-struct Entry {
+struct CallerEntry {
     id: u64,
     connection: Connection,
     /// Cancelled when the caller is evicted or the listener stops.
@@ -48,7 +48,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct CallerRegistry {
-    callers: Vec<Entry>,
+    callers: Vec<CallerEntry>,
     next_id: u64,
     /// Number of callers that wait for the turn.
     waiting: usize,
@@ -57,7 +57,7 @@ struct CallerRegistry {
 
 /// An admitted caller.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct AdmittedCaller {
     pub id: u64,
     pub gone: CancellationToken,
 }
@@ -72,7 +72,7 @@ pub(super) struct Callers {
 
 impl Callers {
     /// Admits a new caller. If there is no room, closes its connection and returns `None`.
-    pub fn admit(&self, connection: &Connection, is_contact: bool) -> Option<Admitted> {
+    pub fn admit(&self, connection: &Connection, is_contact: bool) -> Option<AdmittedCaller> {
         let mut state = self.lock();
         let Some(evicted) = make_room(&state, connection.peer(), is_contact) else {
             connection.close(close::OTHER, BUSY);
@@ -87,7 +87,7 @@ impl Callers {
         }
         let (id, gone) = (state.next_id, CancellationToken::new());
         state.next_id += 1;
-        state.callers.push(Entry {
+        state.callers.push(CallerEntry {
             id,
             connection: connection.clone(),
             gone: gone.clone(),
@@ -99,24 +99,24 @@ impl Callers {
             is_over_limit: false,
         });
         self.count.send_replace(state.callers.len());
-        Some(Admitted { id, gone })
+        Some(AdmittedCaller { id, gone })
     }
 
     /// Marks the caller as holder of the turn. From now on it is not evicted for a new caller.
-    pub fn has_turn(&self, id: u64) {
+    pub fn mark_turn_holder(&self, id: u64) {
         self.with(id, |caller| caller.has_turn = true);
     }
 
     /// Records that the caller's transfer was accepted and is in progress.
-    pub fn moves(&self, id: u64, progress: &Arc<Progress>) {
+    pub fn set_progress(&self, id: u64, progress: &Arc<Progress>) {
         self.with(id, |caller| caller.progress = Some(Arc::clone(progress)));
     }
 
     /// Checks the holder of the turn on behalf of a waiting caller. Disconnects a stranger that
     /// exceeded its limit.
-    pub fn press(&self, now: Instant) {
+    pub fn enforce_turn_limit(&self, now: Instant) {
         let mut state = self.lock();
-        let has_it = |c: &&mut Entry| c.has_turn && !c.is_contact && !c.is_over_limit;
+        let has_it = |c: &&mut CallerEntry| c.has_turn && !c.is_contact && !c.is_over_limit;
         let Some(caller) = state.callers.iter_mut().find(has_it) else { return };
         // Only bytes that moved count. Data that was already present, and holes, cost the sender
         // nothing.
@@ -132,9 +132,9 @@ impl Callers {
 
     /// Registers a waiting caller, until the returned guard is dropped. A turn has no limit while
     /// no caller waits.
-    pub fn wait_begins(&self) -> Waiting<'_> {
+    pub fn register_waiting(&self) -> WaitingGuard<'_> {
         self.lock().waiting += 1;
-        Waiting(self)
+        WaitingGuard(self)
     }
 
     /// Returns whether this caller was disconnected because others waited.
@@ -157,9 +157,9 @@ impl Callers {
     }
 
     /// Disconnects all callers that are no longer admitted.
-    pub fn close_unless(&self, may_come: impl Fn(NodeId) -> bool) {
+    pub fn close_unless(&self, is_admitted: impl Fn(NodeId) -> bool) {
         for caller in &self.lock().callers {
-            if !may_come(caller.connection.peer()) {
+            if !is_admitted(caller.connection.peer()) {
                 caller.connection.close(close::OTHER, "");
                 caller.gone.cancel();
             }
@@ -167,7 +167,7 @@ impl Callers {
     }
 
     /// Removes a caller. Must be called for each admitted caller.
-    pub fn leave(&self, id: u64) {
+    pub fn remove(&self, id: u64) {
         let mut state = self.lock();
         state.callers.retain(|c| c.id != id);
         self.count.send_replace(state.callers.len());
@@ -189,7 +189,7 @@ impl Callers {
         drop(count.wait_for(|count| *count == 0).await);
     }
 
-    fn with(&self, id: u64, change: impl FnOnce(&mut Entry)) {
+    fn with(&self, id: u64, change: impl FnOnce(&mut CallerEntry)) {
         if let Some(caller) = self.lock().callers.iter_mut().find(|c| c.id == id) {
             change(caller);
         }
@@ -202,9 +202,9 @@ impl Callers {
 }
 
 /// A registered waiting caller.
-pub(super) struct Waiting<'a>(&'a Callers);
+pub(super) struct WaitingGuard<'a>(&'a Callers);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.waiting -= 1;
@@ -220,8 +220,8 @@ fn make_room(state: &CallerRegistry, peer: NodeId, is_contact: bool) -> Option<O
     if state.stopped {
         return None;
     }
-    let is_theirs = |c: &&Entry| c.connection.peer() == peer;
-    let is_silent = |c: &&Entry| c.secret.is_none();
+    let is_theirs = |c: &&CallerEntry| c.connection.peer() == peer;
+    let is_silent = |c: &&CallerEntry| c.secret.is_none();
     let callers = || state.callers.iter();
     if callers().filter(is_theirs).count() >= OF_ONE_MAX {
         return callers().filter(is_theirs).find(is_silent).map(|c| Some(c.id));
@@ -229,6 +229,6 @@ fn make_room(state: &CallerRegistry, peer: NodeId, is_contact: bool) -> Option<O
     if callers().len() < CALLERS_MAX {
         return Some(None);
     }
-    let stranger = |c: &&Entry| is_contact && !c.is_contact && !c.has_turn;
+    let stranger = |c: &&CallerEntry| is_contact && !c.is_contact && !c.has_turn;
     callers().find(is_silent).or_else(|| callers().find(stranger)).map(|c| Some(c.id))
 }

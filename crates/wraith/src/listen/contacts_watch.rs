@@ -2,8 +2,8 @@
 //!
 //! Where inotify works, the watch waits for its events and uses no timer. If inotify is unavailable
 //! (the kernel's limit of watches is reached), the watch reports a possible change every
-//! [`LOOK_INTERVAL`], without looking at the file. Contacts in memory are not watched: no change is
-//! ever reported. After each report, the listener reads the file again.
+//! [`RELOAD_INTERVAL`], without looking at the file. Contacts in memory are not watched: no change
+//! is ever reported. After each report, the listener reads the file again.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -23,28 +23,28 @@ const EVENTS_BYTES: usize = 4096;
 /// File name within the state folder ([`crate::state`]).
 const CONTACTS_FILE: &str = "contacts.toml";
 /// Poll interval if inotify is unavailable.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A watch of the contacts file (see the module docs).
 #[derive(Debug)]
 pub(super) enum ContactsWatch {
     Told(AsyncFd<OwnedFd>),
     /// The kernel's limit of watches is reached.
-    Untold,
+    Unwatched,
     InMemory,
 }
 
 impl ContactsWatch {
     pub fn new(state: &StateDir) -> Self {
         let Some(folder) = state.folder() else { return Self::InMemory };
-        watched(folder).map_or(Self::Untold, Self::Told)
+        watched(folder).map_or(Self::Unwatched, Self::Told)
     }
 
     /// Waits until something in the folder changes. Cancel-safe.
     pub async fn changed(&mut self) {
         let inotify = match self {
             Self::Told(inotify) => inotify,
-            Self::Untold => return sleep(LOOK_INTERVAL).await,
+            Self::Unwatched => return sleep(RELOAD_INTERVAL).await,
             Self::InMemory => return std::future::pending().await,
         };
         loop {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_that_is_replaced_is_heard_of() {
+    async fn a_replaced_file_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let mut watch = ContactsWatch::new(&StateDir::in_folder(folder.path()));
         std::fs::write(folder.path().join("new"), "x").unwrap();

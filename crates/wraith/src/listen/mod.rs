@@ -35,19 +35,19 @@ use wraith_discovery::{PlaceError, PlaceName};
 use wraith_transfer::{Conflicts, Role, close};
 use wraith_transport::{Connection, Endpoint, Role as PathRole};
 
-use crate::engine::consent::{Asked, Consent};
-use crate::engine::task::{Shared, Task};
+use crate::engine::consent::{Consent, PendingOffer};
+use crate::engine::task::{Task, TaskState};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Observer};
 use crate::event_publisher::{EventPublisher, Events};
 use crate::fetch::{Incoming, Target, Transfer};
 use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
-use crate::report::Received;
-use crate::state::{OtherReceiver, Receiving};
-use crate::ways::{RelayNews, Ways};
+use crate::paths::{RelayReports, SocketPaths};
+use crate::report::FetchSummary;
+use crate::state::{OtherReceiver, ReceiverRecord};
 use allowlist::Allowlist;
 use caller::{Caller, ListenContext};
-use callers::Admitted;
+use callers::AdmittedCaller;
 use contacts_watch::ContactsWatch;
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +57,7 @@ const LAST_WAIT: Duration = Duration::from_secs(3);
 /// Accept filter of a listener.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admit {
+pub enum AcceptFilter {
     /// Contacts only. This machine is silent to all other peers.
     #[default]
     Contacts,
@@ -66,9 +66,9 @@ pub enum Admit {
     /// Questions of strangers are limited. One address may ask three at once and one more per
     /// minute. All strangers together may ask ten at once and three more per minute. Further offers
     /// are refused unread and counted ([`Event::RefusedUnread`]).
-    AfterAsking,
+    AskUser,
     /// Any peer that has the NodeId.
-    Everybody,
+    AnyPeer,
 }
 
 /// Configures a [`Listener`].
@@ -76,7 +76,7 @@ pub enum Admit {
 pub struct ListenBuilder {
     node: Node,
     folder: PathBuf,
-    admit: Admit,
+    accept_filter: AcceptFilter,
     bind: Option<SocketAddr>,
     rate: Option<u64>,
     preview: bool,
@@ -85,13 +85,13 @@ pub struct ListenBuilder {
 
 impl ListenBuilder {
     pub(crate) fn new(node: Node, folder: PathBuf) -> Self {
-        let (admit, bind, rate, observer) = (Admit::default(), None, None, None);
-        Self { node, folder, admit, bind, rate, preview: true, observer }
+        let (accept_filter, bind, rate, observer) = (AcceptFilter::default(), None, None, None);
+        Self { node, folder, accept_filter, bind, rate, preview: true, observer }
     }
 
     /// Sets the accept filter. Default: contacts only.
-    pub fn admit(mut self, admit: Admit) -> Self {
-        self.admit = admit;
+    pub fn accept_filter(mut self, filter: AcceptFilter) -> Self {
+        self.accept_filter = filter;
         self
     }
 
@@ -127,19 +127,20 @@ impl ListenBuilder {
     /// The contacts cannot be read (contacts and strangers then look alike), or listening on the
     /// address failed.
     pub async fn start(self) -> Result<Listener, Error> {
-        let Self { node, folder, admit, bind, rate, preview, observer } = self;
+        let Self { node, folder, accept_filter, bind, rate, preview, observer } = self;
         let watch = {
             let _entered = node.runtime().enter();
             // Start the watch before the contacts are read, so that no change is missed.
             ContactsWatch::new(node.state())
         };
-        let allowlist = Allowlist::load(&node, admit)?;
+        let allowlist = Allowlist::load(&node, accept_filter)?;
         let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
-        let shared = Shared::new(EventPublisher::new(observer));
-        let ways = Ways::to_accept(&node, socket, &shared.publisher, RelayNews::Refusals);
-        let (endpoint, bound) = (ways.endpoint().clone(), ways.endpoint().local_addr());
+        let shared = TaskState::new(EventPublisher::new(observer));
+        let paths =
+            SocketPaths::for_accepting(&node, socket, &shared.publisher, RelayReports::Refusals);
+        let (endpoint, bound) = (paths.endpoint().clone(), paths.endpoint().local_addr());
         let places = reachable_places(node.places(), bound);
-        let contacts = listen(&places, ways.make_reach()).await;
+        let contacts = listen(&places, paths.make_reach()).await;
         contacts.set_contacts(allowlist.pairs());
         let (give, incoming) = mpsc::channel(1);
         let listener = Listener {
@@ -154,16 +155,17 @@ impl ListenBuilder {
         };
         let runtime = node.runtime().clone();
         let publisher = Arc::clone(&shared.publisher);
-        let receiving = Receiving::listener(node.state());
+        let receiving = ReceiverRecord::listener(node.state());
         let other = receiving.other();
-        if let Err(error) = receiving.begin(&Target::folder(&folder).to_string()) {
-            publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
+        if let Err(error) = receiving.record_accepted(&Target::folder(&folder).to_string()) {
+            publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
         }
-        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, publisher));
-        let work = Work {
+        let context =
+            Arc::new(ListenContext::new(node, folder, rate, preview, accept_filter, publisher));
+        let work = ListenerTask {
             context,
             endpoint,
-            ways: ways.clone(),
+            paths: paths.clone(),
             contacts,
             allowlist,
             watch,
@@ -172,7 +174,7 @@ impl ListenBuilder {
         };
         let work = async move {
             let result = work.run().await;
-            ways.close().await;
+            paths.close().await;
             receiving.end(None);
             result
         };
@@ -183,7 +185,9 @@ impl ListenBuilder {
 
 impl std::fmt::Debug for ListenBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ListenBuilder").field("admit", &self.admit).finish_non_exhaustive()
+        f.debug_struct("ListenBuilder")
+            .field("accept_filter", &self.accept_filter)
+            .finish_non_exhaustive()
     }
 }
 
@@ -262,7 +266,7 @@ impl Listener {
         loop {
             let incoming = self.incoming.recv().await?;
             // Skip offers that were withdrawn in the meantime.
-            if !incoming.is_gone() {
+            if !incoming.is_withdrawn() {
                 return Some(incoming);
             }
         }
@@ -294,34 +298,34 @@ impl Listener {
 /// An offer whose turn has come, sent by the task of its caller.
 struct Question {
     id: u64,
-    asked: Asked,
+    asked: PendingOffer,
     consent: Consent,
     gone: CancellationToken,
     accepted_before: Option<Conflicts>,
 }
 
 /// The task of the listener.
-struct Work {
+struct ListenerTask {
     context: Arc<ListenContext>,
     endpoint: Endpoint,
-    ways: Ways,
+    paths: SocketPaths,
     contacts: ContactListener,
     allowlist: Allowlist,
     watch: ContactsWatch,
-    shared: Shared,
+    shared: TaskState,
     give: Sender<Incoming>,
 }
 
-impl Work {
+impl ListenerTask {
     async fn run(mut self) -> Result<(), Error> {
         let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
-        let mut callers: HashMap<u64, Task<Received>> = HashMap::new();
+        let mut callers: HashMap<u64, Task<FetchSummary>> = HashMap::new();
         // At most one per caller: the offer of a caller that left is dropped.
         let mut waiting: VecDeque<Incoming> = VecDeque::new();
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
         let (token, give) = (self.shared.token.clone(), self.give.clone());
-        let mut changes = self.ways.changes();
-        self.ways.keep_seen();
+        let mut changes = self.paths.changes();
+        self.paths.keep_observed_fresh();
         loop {
             tokio::select! {
                 Ok(()) = changes.changed() => self.contacts.addresses_changed(),
@@ -348,10 +352,10 @@ impl Work {
                 }
                 Some(id) = leavers.recv() => {
                     drop(callers.remove(&id));
-                    waiting.retain(|incoming| !incoming.is_gone());
+                    waiting.retain(|incoming| !incoming.is_withdrawn());
                 }
                 Some(event) = self.contacts.next_event() => self.contact_event(event),
-                () = self.watch.changed() => self.keep_up(),
+                () = self.watch.changed() => self.reload_contacts(),
                 () = token.cancelled() => break,
             }
         }
@@ -362,7 +366,7 @@ impl Work {
         self.endpoint.start_close();
         // Meanwhile, withdraw the records that contacts use to find this node.
         tokio::join!(self.endpoint.closed(), self.contacts.close());
-        self.context.node().remember_dht();
+        self.context.node().store_dht_nodes();
         Err(Error::cancelled(Role::Receiver))
     }
 
@@ -372,20 +376,20 @@ impl Work {
         connection: Connection,
         ask: &UnboundedSender<Question>,
         left: &UnboundedSender<u64>,
-    ) -> Option<(u64, Task<Received>)> {
+    ) -> Option<(u64, Task<FetchSummary>)> {
         let is_contact = self.context.is_contact(connection.peer());
         if !self.context.admits(is_contact) {
             // The peer was a contact when its handshake began.
             connection.close(close::OTHER, "");
             return None;
         }
-        let Admitted { id, gone } = self.context.callers().admit(&connection, is_contact)?;
-        let mut shared = Shared::new(EventPublisher::default());
+        let AdmittedCaller { id, gone } = self.context.callers().admit(&connection, is_contact)?;
+        let mut shared = TaskState::new(EventPublisher::default());
         // Eviction and the end of the listener both end the transfer.
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);
         let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
-        self.ways.attend(&connection, PathRole::Responder, &shared.publisher, None);
+        self.paths.manage_path(&connection, PathRole::Responder, &shared.publisher, None);
         let caller = Caller { context, id, connection, shared: shared_too, gone, is_unread };
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
@@ -400,18 +404,18 @@ impl Work {
     fn contact_event(&self, event: ContactEvent) {
         match event {
             ContactEvent::PunchRequest(_, call) => {
-                self.ways.let_in(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
             }
             ContactEvent::Lost(place, why) => {
-                self.shared.publisher.tell(Event::PlaceLost { place, why });
+                self.shared.publisher.publish(Event::PlaceLost { place, why });
             }
-            ContactEvent::Back(place) => self.shared.publisher.tell(Event::PlaceBack(place)),
+            ContactEvent::Back(place) => self.shared.publisher.publish(Event::PlaceBack(place)),
             _ => {}
         }
     }
 
     /// Applies a possible change of the contacts.
-    fn keep_up(&mut self) {
+    fn reload_contacts(&mut self) {
         match self.allowlist.reload(self.context.node()) {
             Ok(true) => {
                 self.endpoint.set_access_keys(self.allowlist.access_keys());
@@ -419,12 +423,12 @@ impl Work {
                 self.contacts.set_contacts(self.allowlist.pairs());
                 let context = &self.context;
                 context.callers().close_unless(|peer| context.admits(context.is_contact(peer)));
-                self.shared.publisher.tell(Event::ContactsChanged(self.allowlist.len()));
+                self.shared.publisher.publish(Event::ContactsChanged(self.allowlist.len()));
             }
             Ok(false) => {}
             Err(error) => {
                 let what = format!("{error}; the previous contacts remain in effect");
-                self.shared.publisher.tell(Event::Note { path: String::new(), what });
+                self.shared.publisher.publish(Event::Note { path: String::new(), what });
             }
         }
     }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_address_puts_three_and_one_more_each_minute_and_a_network_counts_as_one() {
+    fn an_address_may_ask_three_times_then_once_a_minute_and_an_ipv6_network_counts_as_one() {
         for ip in ["192.0.2.1", "2001:db8::"] {
             let (mut limit, now) = (QuestionLimit::default(), Instant::now());
             let from = |n: u16| match ip.parse().unwrap() {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn all_addresses_together_put_ten_and_three_more_each_minute() {
+    fn all_addresses_together_may_ask_ten_times_then_three_times_a_minute() {
         let (mut limit, now) = (QuestionLimit::default(), Instant::now());
         let from = |n: u32| Some(IpAddr::V4((0x0a00_0000 + n).into()));
         assert_eq!((0..1000).filter(|n| limit.allow(from(*n), now)).count(), 10);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_beyond_its_bound_takes_nothing_from_the_others() {
+    fn an_address_over_its_limit_does_not_use_up_the_common_limit() {
         let (mut limit, now) = (QuestionLimit::default(), Instant::now());
         for _ in 0..1000 {
             limit.allow(None, now);

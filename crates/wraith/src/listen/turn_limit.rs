@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slow_has_a_short_turn_and_who_is_fast_a_long_one() {
+    fn a_slow_sender_loses_its_turn_before_a_fast_one() {
         assert_eq!(over_after(0), Some(20));
         assert_eq!(over_after(10_000), Some(20));
         assert_eq!(over_after(100_000), Some(600));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stalls_in_the_middle_is_slow_too() {
+    fn a_sender_that_stalls_in_the_middle_loses_its_turn() {
         let start = Instant::now();
         let mut limit = TurnLimit::new(start);
         for n in 0..60 {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_may_stand_for_two_minutes_and_the_transfer_begins_behind_it() {
+    fn an_unanswered_question_may_take_two_minutes_before_the_rate_counts() {
         let start = Instant::now();
         let mut limit = TurnLimit::new(start);
         assert!(!limit.is_over(start + 119 * SECOND, None));

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use wraith_discovery::{Code, CodeAnnouncement, CodeOptions, TicketSide, announce, announce_long};
 
-use super::prepared::Prepared;
-use crate::code_end::{CODE_LIFE, no_code, try_once};
-use crate::engine::serving::LongCode;
-use crate::engine::task::Shared;
+use super::prepared::PreparedOffer;
+use crate::engine::offer_server::LongCode;
+use crate::engine::task::TaskState;
 use crate::error::Error;
 use crate::event::{Event, FoundAt};
+use crate::join_code::{CODE_LIFE, join_once, no_code};
 use crate::node::{Node, reachable_places};
 use crate::settings::SendSettings;
 
@@ -19,15 +19,15 @@ const ENDLESS_CODE_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) async fn make_code(
     node: &Node,
-    prepared: &Prepared,
+    prepared: &PreparedOffer,
     settings: &SendSettings,
     life: Option<Duration>,
-    shared: &Shared,
+    shared: &TaskState,
 ) -> Result<CodeAnnouncement, Error> {
     let bound = prepared.endpoint.local_addr();
     let options = code_options(settings, life);
     let everywhere = bound.ip().is_unspecified();
-    let make = prepared.give(shared, everywhere);
+    let make = prepared.ticket_maker(shared, everywhere);
     let places = reachable_places(node.places(), bound);
     announce(&places, options, node.id(), make).await.map_err(no_code)
 }
@@ -36,24 +36,24 @@ pub(super) async fn make_code(
 /// server is configured, since a short code works through one.
 pub(super) fn make_long_code(
     node: &Node,
-    prepared: &Prepared,
+    prepared: &PreparedOffer,
     settings: &SendSettings,
     life: Option<Duration>,
-    shared: &Shared,
+    shared: &TaskState,
 ) -> LongCode {
     let places = reachable_places(node.places(), prepared.endpoint.local_addr());
     if places.stores.is_empty() || places.rendezvous.is_some() {
         return LongCode::default();
     }
     let options = code_options(settings, life);
-    let (make, ways) = (prepared.give(shared, true), prepared.ways.clone());
+    let (make, paths) = (prepared.ticket_maker(shared, true), prepared.paths.clone());
     let own = node.id();
-    LongCode::Coming(node.runtime().spawn(async move {
-        let reach = ways.make_reach();
+    LongCode::Pending(node.runtime().spawn(async move {
+        let reach = paths.make_reach();
         // The stored record contains our observed address.
         let (made, ()) =
-            tokio::join!(announce_long(&places, options, own, make, reach), ways.see());
-        ways.keep_seen();
+            tokio::join!(announce_long(&places, options, own, make, reach), paths.observe());
+        paths.keep_observed_fresh();
         made
     }))
 }
@@ -66,28 +66,29 @@ fn code_options(settings: &SendSettings, life: Option<Duration>) -> CodeOptions 
 }
 
 /// Delivers the ticket to the receiver that made the code.
-pub(super) async fn give_ticket(
+pub(super) async fn deliver_ticket(
     node: &Node,
     code: &Code,
-    prepared: &Prepared,
+    prepared: &PreparedOffer,
     settings: &SendSettings,
-    shared: &Shared,
+    shared: &TaskState,
 ) -> Result<(), Error> {
     let is_tried = node.spent_codes().tried(code).is_some();
     if is_tried && prepared.unfinished.allowed().is_some_and(|allowed| !allowed.is_empty()) {
         // An earlier run delivered the ticket. The code's maker needs no second one.
-        shared.publisher.tell(Event::Resumed);
+        shared.publisher.publish(Event::Resumed);
         return Ok(());
     }
-    let make = prepared.give(shared, true);
-    let ways = &prepared.ways;
-    let met = try_once(node, code, Some(make), settings.patience, &shared.publisher, ways).await?;
+    let make = prepared.ticket_maker(shared, true);
+    let paths = &prepared.paths;
+    let met =
+        join_once(node, code, Some(make), settings.timeouts, &shared.publisher, paths).await?;
     if let Some(call) = met.punch_request {
-        ways.let_in(call.punch_secret, call.reach.addresses);
+        paths.punch_for_caller(call.punch_secret, call.reach.addresses);
     }
-    shared.publisher.tell(Event::Met(FoundAt::Place(met.place.clone())));
+    shared.publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {
-        shared.publisher.tell(Event::CodeUsed { place: met.place.clone(), peer });
+        shared.publisher.publish(Event::CodeUsed { place: met.place.clone(), peer });
     }
     Ok(())
 }

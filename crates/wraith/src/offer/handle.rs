@@ -10,11 +10,11 @@ use crate::engine::task::Task;
 use crate::error::Error;
 use crate::event_publisher::Events;
 use crate::progress::ProgressReader;
-use crate::report::Sent;
+use crate::report::OfferSummary;
 
 /// The code or ticket for receivers, and the places and addresses at which the offer waits.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct PublishedOffer {
     pub code: Option<Code>,
     pub places: Vec<PlaceName>,
     pub missing: Vec<(PlaceName, PlaceError)>,
@@ -28,8 +28,8 @@ pub(super) struct Shown {
 /// A running offer. Drop withdraws the code and stops all its transfers.
 #[derive(Debug)]
 pub struct Offer {
-    pub(super) shown: Option<Shown>,
-    pub(super) task: Task<Sent>,
+    pub(super) shown: Option<PublishedOffer>,
+    pub(super) task: Task<OfferSummary>,
 }
 
 impl Offer {
@@ -91,8 +91,8 @@ impl Offer {
     ///
     /// # Errors
     /// The reason of the failure. Files that could not be sent are no error here; see
-    /// [`Sent::complete`].
-    pub async fn finished(&self) -> Result<Arc<Sent>, Error> {
+    /// [`OfferSummary::complete`].
+    pub async fn finished(&self) -> Result<Arc<OfferSummary>, Error> {
         self.task.finished().await
     }
 
@@ -102,7 +102,7 @@ impl Offer {
     /// # Errors
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), except in two cases: the offer had
     /// already ended, or it was open to any number of receivers and served none.
-    pub async fn cancel(self) -> Result<Arc<Sent>, Error> {
+    pub async fn cancel(self) -> Result<Arc<OfferSummary>, Error> {
         self.task.cancel().await
     }
 

@@ -1,17 +1,17 @@
 //! Sending: [`Node::offer`](crate::Node::offer) by code, by ticket, or to a contact.
 //!
 //! ```text
-//!   serve        waits for receivers with the code or ticket   call      dials a contact
+//!   by_code_or_ticket  waits for receivers with the code or ticket   to_contact  dials a contact
 //!   ├── prepared     the socket, its paths, the ticket
 //!   ├── code         delivers the ticket
-//!   └── unfinished   the part that survives a crash (for `serve` and `call`)
+//!   └── unfinished   the part that survives a crash (for both)
 //! ```
 
-mod call;
+mod by_code_or_ticket;
 mod code;
 mod handle;
 mod prepared;
-mod serve;
+mod to_contact;
 mod unfinished;
 
 use std::net::SocketAddr;
@@ -25,14 +25,14 @@ use crate::error::Error;
 use crate::event::Observer;
 use crate::node::Node;
 use crate::payload::Payload;
-use crate::settings::{Patience, RECONNECT, SendSettings};
+use crate::settings::{RECONNECT, SendSettings, Timeouts};
 use crate::state::{ALLOWED_MAX, Contact, Recipient};
 
 pub use self::handle::Offer;
 
 /// The recipient of an offer.
 #[derive(Clone, Debug)]
-enum To {
+enum OfferTarget {
     /// A receiver with the code made for this offer.
     Code,
     /// A receiver with the ticket.
@@ -43,7 +43,7 @@ enum To {
     Contact(Box<Contact>),
 }
 
-impl To {
+impl OfferTarget {
     fn recipient(&self, node: &Node, settings: &SendSettings) -> Recipient {
         match self {
             Self::Code => {
@@ -61,7 +61,7 @@ impl To {
 pub struct OfferBuilder {
     node: Node,
     payload: Payload,
-    to: To,
+    to: OfferTarget,
     settings: SendSettings,
     life: Option<Duration>,
     bind: Option<SocketAddr>,
@@ -71,7 +71,7 @@ pub struct OfferBuilder {
 
 impl OfferBuilder {
     pub(crate) fn new(node: Node, payload: Payload) -> Self {
-        let patience = Patience { first: None, reconnect: RECONNECT };
+        let timeouts = Timeouts { first: None, reconnect: RECONNECT };
         let settings = SendSettings {
             rate: None,
             connections: None,
@@ -79,33 +79,33 @@ impl OfferBuilder {
             sync: true,
             receipt: None,
             receivers: Some(1),
-            patience,
+            timeouts,
         };
         let (life, bind, observer) = (None, None, None);
-        Self { node, payload, to: To::Code, settings, life, bind, anew: false, observer }
+        Self { node, payload, to: OfferTarget::Code, settings, life, bind, anew: false, observer }
     }
 
     /// Makes a code that people can say aloud. This is the default.
     pub fn by_code(mut self) -> Self {
-        self.to = To::Code;
+        self.to = OfferTarget::Code;
         self
     }
 
     /// Makes no code. Any receiver that has the ticket can fetch.
     pub fn by_ticket(mut self) -> Self {
-        self.to = To::Ticket;
+        self.to = OfferTarget::Ticket;
         self
     }
 
     /// Sends to the receiver that made this code ([`Node::invite`]).
     pub fn to_invitation(mut self, code: Code) -> Self {
-        self.to = To::Invitation(code);
+        self.to = OfferTarget::Invitation(code);
         self
     }
 
     /// Sends to a contact that listens ([`Node::listen`]).
     pub fn to_contact(mut self, contact: Contact) -> Self {
-        self.to = To::Contact(Box::new(contact));
+        self.to = OfferTarget::Contact(Box::new(contact));
         self
     }
 
@@ -158,7 +158,7 @@ impl OfferBuilder {
     /// in the folder `place`. For several receivers, `place` is a folder.
     ///
     /// [`crate::state::open_receipt`] verifies a receipt on any machine.
-    /// [`crate::Event::ReceiptKept`] reports its path.
+    /// [`crate::Event::ReceiptStored`] reports its path.
     pub fn receipt(mut self, place: PathBuf) -> Self {
         self.settings.receipt = Some(place);
         self
@@ -168,13 +168,13 @@ impl OfferBuilder {
     /// default. The search for a contact or the maker of a code takes 10 s by default, or 30 s with
     /// the DHT.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.settings.patience.first = Some(timeout);
+        self.settings.timeouts.first = Some(timeout);
         self
     }
 
     /// Sets how long to wait for a lost receiver. Default: 10 min; zero disables reconnecting.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
-        self.settings.patience.reconnect = reconnect;
+        self.settings.timeouts.reconnect = reconnect;
         self
     }
 
@@ -207,8 +207,8 @@ impl OfferBuilder {
     pub async fn start(self) -> Result<Offer, Error> {
         let payload = self.payload.clone().checked()?;
         match self.to.clone() {
-            To::Contact(contact) => self.call(payload, *contact),
-            _ => self.serve(payload).await,
+            OfferTarget::Contact(contact) => self.offer_to_contact(payload, *contact),
+            _ => self.offer_by_code_or_ticket(payload).await,
         }
     }
 }

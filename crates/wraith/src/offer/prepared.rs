@@ -8,88 +8,88 @@ use wraith_discovery::{MakeTicket, Reach, Ticket};
 use wraith_transport::{AccessKey, Endpoint};
 use zeroize::Zeroizing;
 
-use super::unfinished::{remember, unfinished_send};
-use crate::engine::task::Shared;
+use super::unfinished::{store_offer, unfinished_send};
+use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
 use crate::node::{ANY_ADDRESS, Node, Socket};
+use crate::paths::{RelayReports, SocketPaths};
 use crate::payload::Payload;
 use crate::state::{Recipient, UnfinishedSend};
-use crate::ways::{RelayNews, Ways};
 
 /// The socket, paths and ticket of an offer.
-pub(super) struct Prepared {
+pub(super) struct PreparedOffer {
     pub unfinished: Arc<UnfinishedSend>,
     pub endpoint: Endpoint,
-    pub ways: Ways,
+    pub paths: SocketPaths,
     pub ticket: Ticket,
 }
 
-impl Prepared {
+impl PreparedOffer {
     pub fn new(
         node: &Node,
         payload: &Payload,
         recipient: &Recipient,
         bind: Option<SocketAddr>,
         anew: bool,
-        shared: &Shared,
+        shared: &TaskState,
     ) -> Result<Self, Error> {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
         let socket = bind_again(node, bind, &unfinished)?;
-        let news = match recipient {
-            Recipient::Bearer => RelayNews::All,
-            _ => RelayNews::Refusals,
+        let reports = match recipient {
+            Recipient::Bearer => RelayReports::All,
+            _ => RelayReports::Refusals,
         };
-        let ways = Ways::to_accept(node, socket, &shared.publisher, news);
-        let endpoint = ways.endpoint().clone();
+        let paths = SocketPaths::for_accepting(node, socket, &shared.publisher, reports);
+        let endpoint = paths.endpoint().clone();
         let bound = endpoint.local_addr();
-        let addresses = ways.addresses(None);
-        if addresses.is_empty() && ways.allows_direct() {
+        let addresses = paths.addresses(None);
+        if addresses.is_empty() && paths.allows_direct() {
             let message = "this machine has no address at which a receiver could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
-        remember(&unfinished, bound.port(), shared);
+        store_offer(&unfinished, bound.port(), shared);
         let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses);
-        Ok(Self { unfinished: Arc::new(unfinished), endpoint, ways, ticket })
+        Ok(Self { unfinished: Arc::new(unfinished), endpoint, paths, ticket })
     }
 
     /// Invalidates the ticket and closes the socket.
     pub async fn withdraw(self) {
-        self.unfinished.settle(|_| false);
+        self.unfinished.end_run(|_| false);
         self.endpoint.start_close();
         self.endpoint.closed().await;
-        self.ways.close().await;
+        self.paths.close().await;
     }
 
     /// Waits briefly for relays and mappings, then adds them to the ticket that is about to be
     /// shown.
-    pub async fn settle(&mut self) {
-        self.ways.settled().await;
-        self.ticket = ticket_of(&self.ticket, &self.ways, None);
+    pub async fn complete_ticket(&mut self) {
+        self.paths.wait_until_ready().await;
+        self.ticket = ticket_of(&self.ticket, &self.paths, None);
     }
 
     /// Returns the function that builds the ticket for a receiver that proved the words of a code.
     /// The receiver is authorized before it gets the ticket.
     ///
-    /// `tells_seen`: whether the ticket contains the address at which a meeting place sees this
-    /// machine.
-    pub fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
+    /// `includes_observed`: whether the ticket contains the address at which a meeting place sees
+    /// this machine.
+    pub fn ticket_maker(&self, shared: &TaskState, includes_observed: bool) -> MakeTicket {
         let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
-        let ways = self.ways.clone();
+        let paths = self.paths.clone();
         let publisher = Arc::clone(&shared.publisher);
         Box::new(move |receiver, seen| {
             if let Err(error) = unfinished.admit(receiver) {
                 // The authorization still holds for this run.
-                publisher.tell(Event::Note { path: String::new(), what: error.to_string() });
+                publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
             }
-            Zeroizing::new(ticket_of(&ticket, &ways, seen.filter(|_| tells_seen)).encode())
+            Zeroizing::new(ticket_of(&ticket, &paths, seen.filter(|_| includes_observed)).encode())
         })
     }
 }
 
 /// Returns the ticket of the same offer with the current addresses.
-fn ticket_of(ticket: &Ticket, ways: &Ways, seen: Option<IpAddr>) -> Ticket {
-    let Reach { addresses, relays } = ways.reach(seen);
+fn ticket_of(ticket: &Ticket, paths: &SocketPaths, seen: Option<IpAddr>) -> Ticket {
+    let Reach { addresses, relays } = paths.reach(seen);
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses).with_relays(relays)
 }
 

@@ -1,6 +1,6 @@
 //! Persistent state of an offer. With it, the same offer resumes after a crash.
 
-use crate::engine::task::Shared;
+use crate::engine::task::TaskState;
 use crate::error::Error;
 use crate::event::Event;
 use crate::node::Node;
@@ -14,20 +14,20 @@ pub(super) fn unfinished_send(
     payload: &Payload,
     recipient: &Recipient,
     anew: bool,
-    shared: &Shared,
+    shared: &TaskState,
 ) -> Result<UnfinishedSend, Error> {
     let opened = match payload.is_stream() {
-        true => UnfinishedSend::unremembered(recipient),
+        true => UnfinishedSend::in_memory(recipient),
         false => UnfinishedSend::open(node.state(), &payload.paths, recipient),
     };
     let is_left = || {
         let paths = &payload.paths;
-        !payload.is_stream() && UnfinishedSend::may_be_remembered(node.state(), paths, recipient)
+        !payload.is_stream() && UnfinishedSend::may_exist(node.state(), paths, recipient)
     };
     let mut unfinished = match opened {
         Err(error) if error.kind() == StateErrorKind::Disk && !(anew && is_left()) => {
-            tell_unremembered(&error, !is_left(), shared);
-            UnfinishedSend::unremembered(recipient)?
+            report_not_stored(&error, !is_left(), shared);
+            UnfinishedSend::in_memory(recipient)?
         }
         opened => opened?,
     };
@@ -38,18 +38,18 @@ pub(super) fn unfinished_send(
 }
 
 /// Stores the offer with this port. A disk error is reported as an event.
-pub(super) fn remember(unfinished: &UnfinishedSend, port: u16, shared: &Shared) {
+pub(super) fn store_offer(unfinished: &UnfinishedSend, port: u16, shared: &TaskState) {
     if let Err(error) = unfinished.remember(port) {
         let is_gone = unfinished.forget();
-        tell_unremembered(&error, is_gone, shared);
+        report_not_stored(&error, is_gone, shared);
     }
 }
 
-fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
+fn report_not_stored(error: &StateError, is_gone: bool, shared: &TaskState) {
     let next = match is_gone {
         true => "and the next one has another ticket",
         false => "and the next one may have the ticket of an earlier one",
     };
     let why = format!("{error}; this run was not saved, {next}");
-    shared.publisher.tell(Event::Unremembered(why));
+    shared.publisher.publish(Event::StateNotStored(why));
 }

@@ -47,23 +47,23 @@ impl Bottleneck {
 
 /// Samples the figures of threads and disk, and derives the verdict.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct BottleneckDetector {
     at: Instant,
     disk: Duration,
     threads: HashMap<String, Duration>,
     verdict: Option<Bottleneck>,
 }
 
-impl Watch {
+impl BottleneckDetector {
     pub fn new(now: Instant) -> Self {
-        Self { at: now, disk: Duration::ZERO, threads: wanted(), verdict: None }
+        Self { at: now, disk: Duration::ZERO, threads: thread_times(), verdict: None }
     }
 
     /// Returns the verdict for the last complete window; `None` before the first.
-    pub fn look(&mut self, now: Instant, disk: Duration) -> Option<Bottleneck> {
+    pub fn update(&mut self, now: Instant, disk: Duration) -> Option<Bottleneck> {
         let window = now.saturating_duration_since(self.at);
         if window >= WINDOW {
-            let threads = wanted();
+            let threads = thread_times();
             let grown = threads.iter().map(|(id, now)| {
                 now.saturating_sub(self.threads.get(id).copied().unwrap_or_default())
             });
@@ -90,7 +90,7 @@ fn judge(window: Duration, busiest: Duration, at_disk: Duration) -> Bottleneck {
 
 /// Returns for each thread of this process how long it ran or was ready to run. Empty if the system
 /// does not provide it.
-fn wanted() -> HashMap<String, Duration> {
+fn thread_times() -> HashMap<String, Duration> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return HashMap::new() };
     let of = |task: fs::DirEntry| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_pause_is_the_processor_whatever_the_disk_does() {
+    fn a_saturated_thread_outranks_a_busy_disk() {
         assert_eq!(judged(950, 0), Bottleneck::Cpu);
         assert_eq!(judged(950, 900), Bottleneck::Cpu);
         assert_eq!(judged(300, 900), Bottleneck::Disk);
@@ -121,22 +121,22 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_verdict_after_a_window_and_not_before() {
+    fn the_first_verdict_comes_after_one_window() {
         let start = Instant::now();
-        let mut watch = Watch::new(start);
-        assert_eq!(watch.look(start + WINDOW / 2, Duration::ZERO), None);
+        let mut watch = BottleneckDetector::new(start);
+        assert_eq!(watch.update(start + WINDOW / 2, Duration::ZERO), None);
         let later = start + Duration::from_secs(1000);
-        assert_eq!(watch.look(later, Duration::from_secs(900)), Some(Bottleneck::Disk));
-        assert_eq!(watch.look(later + WINDOW * 1000, Duration::ZERO), Some(Bottleneck::Net));
+        assert_eq!(watch.update(later, Duration::from_secs(900)), Some(Bottleneck::Disk));
+        assert_eq!(watch.update(later + WINDOW * 1000, Duration::ZERO), Some(Bottleneck::Net));
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_kernel_tells_of_this_thread() {
+    fn the_kernel_reports_the_time_of_this_thread() {
         let spin = Instant::now();
         while spin.elapsed() < Duration::from_millis(20) {
             std::hint::spin_loop();
         }
-        assert!(wanted().values().any(|time| *time > Duration::ZERO));
+        assert!(thread_times().values().any(|time| *time > Duration::ZERO));
     }
 }

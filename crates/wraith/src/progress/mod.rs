@@ -14,7 +14,7 @@ use wraith_transfer::{ActiveFile, Progress as Counters};
 
 use crate::route::{PathKind, path_kind};
 pub use bottleneck::Bottleneck;
-use bottleneck::Watch;
+use bottleneck::BottleneckDetector;
 
 /// Averaging window of the displayed rate: steady to read, yet it follows a change of path.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -29,11 +29,11 @@ const SHORTEST: Duration = Duration::from_millis(500);
 /// The counters of a transfer: those of its latest connection, or of all concurrent connections.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    shown: Mutex<Shown>,
+    shown: Mutex<MeterState>,
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct MeterState {
     progress: Vec<Arc<Counters>>,
     /// True if the connections have ended. Their counters are shown until another connection
     /// begins.
@@ -42,12 +42,12 @@ struct Shown {
 
 impl Meter {
     /// Shows only these counters from now on.
-    pub fn watch(&self, progress: Arc<Counters>) {
-        *self.lock() = Shown { progress: vec![progress], is_over: false };
+    pub fn replace(&self, progress: Arc<Counters>) {
+        *self.lock() = MeterState { progress: vec![progress], is_over: false };
     }
 
     /// Shows these counters in addition to the others.
-    pub fn join(&self, progress: Arc<Counters>) {
+    pub fn add(&self, progress: Arc<Counters>) {
         let mut shown = self.lock();
         if std::mem::take(&mut shown.is_over) {
             shown.progress.clear();
@@ -57,7 +57,7 @@ impl Meter {
 
     /// Removes these counters, unless they are the last: the final figures stay until another
     /// connection begins.
-    pub fn leave(&self, progress: &Arc<Counters>) {
+    pub fn remove(&self, progress: &Arc<Counters>) {
         let mut shown = self.lock();
         if shown.progress.len() > 1 {
             shown.progress.retain(|other| !Arc::ptr_eq(other, progress));
@@ -95,7 +95,7 @@ impl Meter {
         Some(Reading { snapshot, moved: sum(Counters::bytes_moved), at_disk, cap })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shown> {
+    fn lock(&self) -> MutexGuard<'_, MeterState> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,14 +125,14 @@ impl Reading {
 /// Invariant: `points` starts with the begin of the window; each later point is a moment at which
 /// the count had grown.
 #[derive(Debug)]
-struct Rate {
+struct RateEstimator {
     points: VecDeque<(Instant, u64)>,
-    watch: Watch,
+    detector: BottleneckDetector,
 }
 
-impl Rate {
+impl RateEstimator {
     fn new(now: Instant) -> Self {
-        Self { points: VecDeque::new(), watch: Watch::new(now) }
+        Self { points: VecDeque::new(), detector: BottleneckDetector::new(now) }
     }
 
     /// Adds a sample and returns the rate in bytes per second.
@@ -164,9 +164,9 @@ impl Rate {
     }
 
     /// Returns the current progress; `None` before the first offer.
-    fn look(&mut self, now: Instant, meter: &Meter) -> Option<Progress> {
+    fn update(&mut self, now: Instant, meter: &Meter) -> Option<Progress> {
         let mut reading = meter.read()?;
-        let bottleneck = self.watch.look(now, reading.at_disk);
+        let bottleneck = self.detector.update(now, reading.at_disk);
         if reading.snapshot.is_waiting {
             self.points.clear();
         } else {
@@ -217,12 +217,12 @@ impl Progress {
 #[derive(Debug)]
 pub struct ProgressReader {
     meter: Arc<Meter>,
-    rate: Rate,
+    rate: RateEstimator,
 }
 
 impl ProgressReader {
     pub(crate) fn new(meter: Arc<Meter>) -> Self {
-        Self { meter, rate: Rate::new(Instant::now()) }
+        Self { meter, rate: RateEstimator::new(Instant::now()) }
     }
 
     /// Returns another reader for the same transfer. Its rate starts anew.
@@ -232,7 +232,7 @@ impl ProgressReader {
 
     /// Returns the current figures; `None` before the first offer.
     pub fn read(&mut self) -> Option<Progress> {
-        self.rate.look(Instant::now(), &self.meter)
+        self.rate.update(Instant::now(), &self.meter)
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_steady_flow_shows_its_rate_and_time_left() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
+        let mut rate = RateEstimator::new(start);
         for second in 0..=40 {
             rate.sample(start + Duration::from_secs(second), second * 1000);
         }
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_rate_is_right_after_the_first_second_however_long_the_question_took() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
+        let mut rate = RateEstimator::new(start);
         (0..600).for_each(|tick| assert_eq!(rate.sample(start + TICK * tick, 0), 0));
         let moving = start + TICK * 600;
         for tick in 1..=100u32 {
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn another_speed_is_shown_after_the_window_and_silence_becomes_zero() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
+        let mut rate = RateEstimator::new(start);
         let mut bytes = 0;
         for tick in 0..200 {
             bytes += if tick < 100 { 2_000_000 } else { 100_000 };
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_path_that_moves_a_chunk_in_half_a_minute_has_a_steady_rate() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
+        let mut rate = RateEstimator::new(start);
         for tick in 0..3000u32 {
             let shown = rate.sample(start + TICK * tick, u64::from(tick / 260) * 260_000);
             if tick > 600 {
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_new_connection_never_shows_a_huge_rate() {
         let start = Instant::now();
-        let mut rate = Rate::new(start);
+        let mut rate = RateEstimator::new(start);
         rate.sample(start, 0);
         rate.sample(start + Duration::from_secs(1), 1000);
         assert_eq!(rate.sample(start + Duration::from_secs(2), 0), 0);

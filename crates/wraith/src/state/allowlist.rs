@@ -104,7 +104,7 @@ impl Allowlist {
 
     /// Reduces the list when the send is stopped. It keeps the identities that have begun, and the
     /// user's contacts that have not finished.
-    pub fn settle(&mut self, is_known: impl Fn(NodeId) -> bool) {
+    pub fn retain_resumable(&mut self, is_known: impl Fn(NodeId) -> bool) {
         self.list.retain(|allowed| match allowed.stage {
             Stage::Admitted => is_known(allowed.node),
             Stage::Begun => true,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_than_there_is_room_for_takes_the_place_of_one_that_has_not_begun() {
+    fn a_full_allowlist_evicts_the_oldest_identity_that_has_not_accepted() {
         let mut allowlist = Allowlist::new(2);
         allowlist.admit(node(1));
         allowlist.set(node(1), Stage::Begun);
@@ -140,18 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn a_send_that_was_stopped_stays_good_for_who_has_begun_or_is_known() {
+    fn a_stopped_send_keeps_receivers_that_accepted_and_contacts() {
         let mut allowlist = Allowlist::new(4);
         (1..=4).for_each(|n| allowlist.admit(node(n)));
         allowlist.set(node(2), Stage::Begun);
         allowlist.set(node(4), Stage::Begun);
         allowlist.set(node(4), Stage::Done);
-        allowlist.settle(|known| known == node(3) || known == node(4));
+        allowlist.retain_resumable(|known| known == node(3) || known == node(4));
         assert_eq!(allowlist.nodes(), [node(2), node(3)]);
     }
 
     #[test]
-    fn what_is_written_is_read_again_within_the_limit() {
+    fn an_allowlist_round_trips_within_the_limit() {
         let mut allowlist = Allowlist::new(usize::MAX);
         for n in 0..=255 {
             allowlist.admit(node(n));

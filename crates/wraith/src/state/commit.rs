@@ -52,11 +52,11 @@ pub(super) struct Commit {
 
 impl Commit {
     /// Starts new content for the file at `path`. If `path` is a link, its target is replaced.
-    pub(super) fn begin(path: &Path) -> io::Result<Self> {
+    pub(super) fn start(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().expect("a file of the state is in a folder");
         remove_abandoned(folder);
-        step(Step::Create)?;
+        fault_point(CommitStep::Create)?;
         // The file is created with mode 0600.
         let new = tempfile::Builder::new().prefix(NEW).tempfile_in(folder)?;
         Ok(Self { new, path })
@@ -69,32 +69,32 @@ impl Commit {
 
     /// Moves the content into place. When this returns, it survives a power cut.
     pub(super) fn finish(self, _lock: &FolderLock) -> io::Result<()> {
-        self.put(|new, path| new.persist(path))
+        self.persist(|new, path| new.persist(path))
     }
 
     /// Like [`Self::finish`], for a file that must not exist yet. Fails if there is one.
     pub(super) fn finish_new(self) -> io::Result<()> {
-        self.put(|new, path| new.persist_noclobber(path))
+        self.persist(|new, path| new.persist_noclobber(path))
     }
 
-    fn put(
+    fn persist(
         self,
-        put: impl FnOnce(NamedTempFile, &Path) -> Result<File, PersistError>,
+        persist: impl FnOnce(NamedTempFile, &Path) -> Result<File, PersistError>,
     ) -> io::Result<()> {
         let folder = self.path.parent().expect("a file of the state is in a folder");
-        step(Step::SyncFile)?;
+        fault_point(CommitStep::SyncFile)?;
         self.new.as_file().sync_all()?;
-        step(Step::Rename)?;
-        put(self.new, &self.path)?;
-        step(Step::SyncFolder)?;
+        fault_point(CommitStep::Rename)?;
+        persist(self.new, &self.path)?;
+        fault_point(CommitStep::SyncFolder)?;
         File::open(folder)?.sync_all()
     }
 }
 
 /// Replaces the content of the file at `path` by `bytes`.
 pub(super) fn replace(path: &Path, bytes: &[u8], lock: &FolderLock) -> io::Result<()> {
-    let commit = Commit::begin(path)?;
-    step(Step::Write)?;
+    let commit = Commit::start(path)?;
+    fault_point(CommitStep::Write)?;
     commit.file().write_all(bytes)?;
     commit.finish(lock)
 }
@@ -116,7 +116,7 @@ fn remove_abandoned(folder: &Path) {
 
 /// The steps of a commit. At each of them, the commit can fail or the program can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CommitStep {
     Create,
     Write,
     SyncFile,
@@ -125,12 +125,12 @@ pub(super) enum Step {
 }
 
 #[cfg(not(test))]
-fn step(_: Step) -> io::Result<()> {
+fn fault_point(_: CommitStep) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(test)]
-use faults::step;
+use faults::fault_point;
 
 #[cfg(test)]
 pub(super) mod faults {
@@ -139,12 +139,12 @@ pub(super) mod faults {
     use std::cell::Cell;
     use std::io;
 
-    use super::Step;
+    use super::CommitStep;
 
     #[derive(Clone, Copy, Debug)]
     pub(in crate::state) enum Fault {
-        Error(Step),
-        Kill(Step),
+        Error(CommitStep),
+        Kill(CommitStep),
     }
 
     thread_local! {
@@ -155,7 +155,7 @@ pub(super) mod faults {
         FAULT.set(fault);
     }
 
-    pub(super) fn step(now: Step) -> io::Result<()> {
+    pub(super) fn fault_point(now: CommitStep) -> io::Result<()> {
         match FAULT.get() {
             Some(Fault::Error(step)) if step == now => {
                 Err(io::Error::from_raw_os_error(libc::ENOSPC))
@@ -173,14 +173,19 @@ mod tests {
     use super::faults::Fault;
     use super::*;
 
-    const STEPS: [Step; 5] =
-        [Step::Create, Step::Write, Step::SyncFile, Step::Rename, Step::SyncFolder];
+    const STEPS: [CommitStep; 5] = [
+        CommitStep::Create,
+        CommitStep::Write,
+        CommitStep::SyncFile,
+        CommitStep::Rename,
+        CommitStep::SyncFolder,
+    ];
     /// The file that a child process replaces, and the step at which it exits.
     const CHILD: &str = "WRAITH_TEST_COMMIT";
 
     /// Returns the expected content of the file if the commit ends at `step`.
-    fn expected(step: Step) -> &'static [u8] {
-        if step == Step::SyncFolder { b"new" } else { b"old" }
+    fn expected(step: CommitStep) -> &'static [u8] {
+        if step == CommitStep::SyncFolder { b"new" } else { b"old" }
     }
 
     fn replace_by_new(path: &Path) -> io::Result<()> {
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_left_is_removed_when_it_is_old() {
+    fn old_temporary_files_of_a_killed_program_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let (old, young) =
             (folder.path().join(".wraith-new.a"), folder.path().join(".wraith-new.b"));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_last_from_one_run_to_the_next_and_damage_is_none() {
+    fn dht_nodes_survive_a_restart_and_a_damaged_file_counts_as_empty() {
         let folder = tempfile::tempdir().unwrap();
         let nodes = DhtNodes::of(&StateDir::in_folder(folder.path()));
         assert!(nodes.read().is_empty());
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn in_memory_and_on_a_disk_that_takes_nothing_there_are_none() {
+    fn without_storage_no_nodes_are_remembered() {
         let node = "127.0.0.1:7".parse().unwrap();
         let below_a_file = tempfile::NamedTempFile::new().unwrap();
         for state in

@@ -16,10 +16,10 @@ use super::identity;
 /// The persistent state of a machine, or of one program on it. Clones are handles of the same
 /// state.
 #[derive(Clone, Debug)]
-pub struct StateDir(Arc<Place>);
+pub struct StateDir(Arc<Backing>);
 
 #[derive(Debug)]
-enum Place {
+enum Backing {
     Folder(PathBuf),
     Memory { identity: Box<SecretIdentity>, contacts: ContactStore },
 }
@@ -66,7 +66,7 @@ pub(super) fn is_absent(path: &Path) -> bool {
 impl StateDir {
     /// Uses the state in this folder, which is created on the first write.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Place::Folder(folder.into())))
+        Self(Arc::new(Backing::Folder(folder.into())))
     }
 
     /// Creates a new identity and empty contacts, which last as long as this and its clones.
@@ -76,22 +76,22 @@ impl StateDir {
     /// The system provides no randomness.
     pub fn in_memory() -> Result<Self, StateError> {
         let identity = Box::new(SecretIdentity::from_seed(*identity::new_seed()?));
-        Ok(Self(Arc::new(Place::Memory { identity, contacts: ContactStore::in_memory() })))
+        Ok(Self(Arc::new(Backing::Memory { identity, contacts: ContactStore::in_memory() })))
     }
 
     /// Returns the folder; `None` in memory.
     pub fn folder(&self) -> Option<&Path> {
         match &*self.0 {
-            Place::Folder(folder) => Some(folder),
-            Place::Memory { .. } => None,
+            Backing::Folder(folder) => Some(folder),
+            Backing::Memory { .. } => None,
         }
     }
 
     /// Returns whether there is an identity, or may be one that cannot be examined.
     pub fn may_have_identity(&self) -> bool {
         match &*self.0 {
-            Place::Folder(folder) => !is_absent(&folder.join(identity::IDENTITY_FILE)),
-            Place::Memory { .. } => true,
+            Backing::Folder(folder) => !is_absent(&folder.join(identity::IDENTITY_FILE)),
+            Backing::Memory { .. } => true,
         }
     }
 
@@ -109,16 +109,16 @@ impl StateDir {
     /// The file cannot be read or created, is not an identity, or can be read by other users.
     pub fn identity(&self) -> Result<SecretIdentity, StateError> {
         match &*self.0 {
-            Place::Folder(folder) => identity::load_or_make(folder),
-            Place::Memory { identity, .. } => Ok((**identity).clone()),
+            Backing::Folder(folder) => identity::load_or_make(folder),
+            Backing::Memory { identity, .. } => Ok((**identity).clone()),
         }
     }
 
     /// Returns the store of contacts.
     pub fn contacts(&self) -> ContactStore {
         match &*self.0 {
-            Place::Folder(folder) => ContactStore::in_folder(folder),
-            Place::Memory { contacts, .. } => contacts.clone(),
+            Backing::Folder(folder) => ContactStore::in_folder(folder),
+            Backing::Memory { contacts, .. } => contacts.clone(),
         }
     }
 
@@ -136,7 +136,9 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{ReceivedStore, Recipient, Recorder, SavedTicket, UnfinishedSend};
+    use crate::state::{
+        ReceivedListRecorder, ReceivedStore, Recipient, SavedTicket, UnfinishedSend,
+    };
 
     #[test]
     fn in_memory_there_are_an_identity_and_contacts_and_nothing_else_is_remembered() {
@@ -163,6 +165,6 @@ mod tests {
         let code = wraith_discovery::Code::new(7, [1; 4]);
         assert_eq!(SavedTicket::of(&state, &code).ticket().unwrap(), None);
         assert!(ReceivedStore::of(&state).unwrap().all().unwrap().is_empty());
-        let _ = Recorder::new(&state, Path::new("/"), Some(1 << 20));
+        let _ = ReceivedListRecorder::new(&state, Path::new("/"), Some(1 << 20));
     }
 }

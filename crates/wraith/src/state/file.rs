@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_of_this_size_is_damaged_and_kept_by_a_change() {
+    fn an_unreadable_file_is_reported_as_damaged_and_kept() {
         let (_folder, file) = file();
         file.replace(String::new().into()).unwrap();
         for damage in [&b"\xff\xfe"[..], &[b'a'; 101]] {

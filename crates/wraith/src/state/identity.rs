@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_the_place_of_the_identity_is_told_as_such() {
+    fn a_folder_in_place_of_the_identity_is_reported() {
         let (_folder, home) = home();
         fs::create_dir_all(home.join(IDENTITY_FILE)).unwrap();
         let error = load_or_make(&home).unwrap_err();

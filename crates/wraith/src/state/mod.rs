@@ -10,7 +10,7 @@
 //! | `codes/HASH` | the ticket that a code delivered | [`SavedTicket`] |
 //! | `spent-codes` | hashes of the codes that were tried | [`SpentCodes`] |
 //! | `dht-nodes` | DHT nodes that answered | [`NodeBuilder::dht`](crate::NodeBuilder::dht) |
-//! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`Recorder`] |
+//! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`ReceivedListRecorder`] |
 //!
 //! Invariants:
 //!
@@ -34,10 +34,10 @@ mod error;
 mod file;
 mod identity;
 mod lock_file;
-mod received;
-mod receiving;
+mod receipt_file;
+mod received_list;
+mod receiver_record;
 mod saved_ticket;
-mod sent;
 mod spent_codes;
 mod unfinished_send;
 
@@ -45,7 +45,8 @@ pub use allowlist::ALLOWED_MAX;
 pub(crate) use commit::make_folder;
 pub use config::ConfigFile;
 pub use contacts::{
-    Address, AddressError, Book, Contact, ContactStore, Meeting, Name, NameError, Refused,
+    Contact, ContactAddress, ContactAddressError, ContactBook, ContactError, ContactName,
+    ContactNameError, ContactStore, LastSeen,
 };
 pub(crate) use dht_nodes::DhtNodes;
 pub(crate) use dir::check_folder;
@@ -53,14 +54,14 @@ pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
 pub use identity::IDENTITY_FILE;
 pub(crate) use lock_file::lock_patiently;
-pub use received::{
-    Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What,
-    open as open_record,
+pub(crate) use receipt_file::ReceiptWriter;
+pub use receipt_file::{ReceiptReader, open_receipt};
+pub use received_list::{
+    OmittedCounts, ProofError, ReceiptEntry, ReceiptEntryKind, ReceiptHeader, ReceivedList,
+    ReceivedListReader, ReceivedListRecorder, ReceivedStore, open as open_received_list,
 };
-pub use receiving::OtherReceiver;
-pub(crate) use receiving::Receiving;
+pub use receiver_record::OtherReceiver;
+pub(crate) use receiver_record::ReceiverRecord;
 pub use saved_ticket::SavedTicket;
-pub(crate) use sent::Keeper;
-pub use sent::{ReceiptLines, open_receipt};
 pub use spent_codes::{CodeTag, SpentCodes, TriedBefore};
 pub use unfinished_send::{MAX_RECEIVERS, Recipient, UnfinishedSend};

@@ -51,13 +51,13 @@ pub struct SpentCodes {
     /// `None` in memory.
     file: Option<StateFile>,
     /// The codes of this run.
-    tried: Mutex<Vec<Spent>>,
+    tried: Mutex<Vec<SpentCode>>,
     /// The error of the last failed write.
     unwritten: Mutex<Option<StateError>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spent {
+struct SpentCode {
     tag: CodeTag,
     at: SystemTime,
 }
@@ -88,7 +88,7 @@ impl SpentCodes {
         let (tag, now) = (self.tag(code), SystemTime::now());
         let written = self.file.as_ref().and_then(|file| file.read().ok().flatten());
         let written = written.map(|text| parse(&text, now)).unwrap_or_default();
-        found(&self.lock(), &tag).or_else(|| found(&written, &tag))
+        find(&self.lock(), &tag).or_else(|| find(&written, &tag))
     }
 
     /// Records a code; call it before the proof is sent.
@@ -98,12 +98,12 @@ impl SpentCodes {
     /// sent.
     pub fn spend(&self, code: &Code) -> Result<(), TriedBefore> {
         let now = SystemTime::now();
-        let spent = Spent { tag: self.tag(code), at: now };
+        let spent = SpentCode { tag: self.tag(code), at: now };
         let mut tried = self.lock();
-        if let Some(before) = found(&tried, &spent.tag) {
+        if let Some(before) = find(&tried, &spent.tag) {
             return Err(before);
         }
-        let before = match self.file.as_ref().map(|file| written(file, spent, now)) {
+        let before = match self.file.as_ref().map(|file| append(file, spent, now)) {
             Some(Ok(before)) => before,
             Some(Err(error)) => {
                 *self.unwritten.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -128,21 +128,21 @@ impl SpentCodes {
         *kdf::keyed(&self.key, text.as_bytes()).first_chunk().expect("a hash is longer")
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Spent>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<SpentCode>> {
         // Ignores poisoning: this is a plain list.
         self.tried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Writes an entry under the state lock. Returns the earlier entry if there was one.
-fn written(
+fn append(
     file: &StateFile,
-    spent: Spent,
+    spent: SpentCode,
     now: SystemTime,
 ) -> Result<Option<TriedBefore>, StateError> {
     let result = file.change(|text| -> Result<_, StateError> {
         let mut all = text.map(|text| parse(text, now)).unwrap_or_default();
-        if let Some(before) = found(&all, &spent.tag) {
+        if let Some(before) = find(&all, &spent.tag) {
             return Ok((None, Some(before)));
         }
         all.push(spent);
@@ -159,11 +159,11 @@ fn written(
     }
 }
 
-fn found(all: &[Spent], tag: &CodeTag) -> Option<TriedBefore> {
+fn find(all: &[SpentCode], tag: &CodeTag) -> Option<TriedBefore> {
     all.iter().find(|spent| spent.tag == *tag).map(|spent| TriedBefore { at: spent.at })
 }
 
-fn encode(all: &[Spent]) -> Zeroizing<String> {
+fn encode(all: &[SpentCode]) -> Zeroizing<String> {
     let mut text = format!("{HEADER}{}\n", FORMAT.version);
     for spent in all {
         let seconds = spent.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -175,12 +175,12 @@ fn encode(all: &[Spent]) -> Zeroizing<String> {
 
 /// Returns the entries that are not too old. An entry with a time in the future is kept: the clock
 /// may have been set back.
-fn parse(text: &str, now: SystemTime) -> Vec<Spent> {
+fn parse(text: &str, now: SystemTime) -> Vec<SpentCode> {
     let line = |line: &str| {
         let (tag, seconds) = line.split_once(' ')?;
         let tag = BASE32_NOPAD.decode(tag.to_ascii_uppercase().as_bytes()).ok()?;
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds.parse().ok()?))?;
-        Some(Spent { tag: tag.try_into().ok()?, at })
+        Some(SpentCode { tag: tag.try_into().ok()?, at })
     };
     let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| age > MAX_AGE);
     text.lines().skip(1).filter_map(line).filter(|spent| !is_old(spent.at)).collect()
@@ -245,7 +245,7 @@ mod tests {
         let codes = SpentCodes::of(&state, &identity(1));
         let at = |age| SystemTime::now() - age;
         let hour = Duration::from_secs(3600);
-        let spent = |n, at| Spent { tag: codes.tag(&code(n)), at };
+        let spent = |n, at| SpentCode { tag: codes.tag(&code(n)), at };
         let file = codes.file.as_ref().unwrap();
         file.replace(encode(&[spent(1, at(MAX_AGE + hour)), spent(2, at(MAX_AGE - hour))]))
             .unwrap();

@@ -18,7 +18,7 @@ async fn asked(folder: &tempfile::TempDir, receiving: &Node) -> (Offer, Ticket, 
     let builder = node().offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
     let offer = within(builder.reconnect(Duration::ZERO).start()).await.unwrap();
     let ticket = offer.ticket().unwrap().clone();
-    let asking = receiving.fetch(ticket.clone(), folder.path().join("to")).ask();
+    let asking = receiving.fetch(ticket.clone(), folder.path().join("to")).wait_for_offer();
     (offer, ticket, within(asking).await.unwrap())
 }
 
@@ -42,7 +42,7 @@ async fn an_offer_is_shown_whole_and_nothing_is_written_before_a_yes() {
 }
 
 #[tokio::test]
-async fn a_no_ends_both_sides_with_its_words() {
+async fn a_refusal_ends_both_sides_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, incoming) = asked(&folder, &node()).await;
     let own = soon(incoming.refuse("not today")).await;
@@ -54,17 +54,17 @@ async fn a_no_ends_both_sides_with_its_words() {
 }
 
 #[tokio::test]
-async fn not_now_leaves_the_offer_good_for_the_same_ticket() {
+async fn a_postponed_offer_stays_valid_for_the_same_ticket() {
     let folder = tempfile::tempdir().unwrap();
     let receiving = node();
     let (offer, ticket, incoming) = asked(&folder, &receiving).await;
     let mut events = offer.events();
-    soon(incoming.later()).await;
-    event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(())).await;
+    soon(incoming.postpone()).await;
+    event(&mut events, |event| matches!(event, Event::OfferPostponed).then_some(())).await;
     // Dropping the offer has the same effect.
     let to = folder.path().join("to");
-    drop(within(receiving.fetch(ticket.clone(), &to).ask()).await.unwrap());
-    soon(event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(()))).await;
+    drop(within(receiving.fetch(ticket.clone(), &to).wait_for_offer()).await.unwrap());
+    soon(event(&mut events, |event| matches!(event, Event::OfferPostponed).then_some(()))).await;
     assert!(!to.exists());
     let transfer = receiving.fetch(ticket, &to).accept_all(OnConflict::Rename);
     within(transfer.finished()).await.unwrap().complete().unwrap();
@@ -72,7 +72,7 @@ async fn not_now_leaves_the_offer_good_for_the_same_ticket() {
 }
 
 #[tokio::test]
-async fn stopping_without_an_answer_is_told_too() {
+async fn cancelling_without_an_answer_notifies_the_sender() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, incoming) = asked(&folder, &node()).await;
     assert_eq!(soon(incoming.cancel()).await.kind(), ErrorKind::Cancelled);
@@ -87,8 +87,9 @@ async fn a_yes_counts_for_a_sender_that_comes_back_later() {
     let sending = crate::support::node_in(state.path());
     file(&folder.path().join("film"), 1, 200_000);
     let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
-    let incoming =
-        within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
+    let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).wait_for_offer())
+        .await
+        .unwrap();
     within(offer.cancel()).await.unwrap_err();
     let transfer = incoming.accept(AcceptOptions::default());
     crate::support::free_again(&ticket).await;
@@ -101,7 +102,7 @@ async fn a_yes_counts_for_a_sender_that_comes_back_later() {
 /// The sender has gone, and the receiver still searches for it. An answer that can never arrive
 /// must not be waited for.
 #[tokio::test]
-async fn what_is_said_after_the_sender_has_gone_ends_the_fetch_at_once() {
+async fn an_answer_after_the_sender_left_ends_the_fetch_at_once() {
     for refuse in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let (offer, _, incoming) = asked(&folder, &node()).await;
@@ -126,13 +127,13 @@ async fn a_question_is_gone_when_its_fetch_is_over() {
     file(&folder.path().join("film"), 1, 200_000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
     let builder = node().fetch(ticket, folder.path().join("to")).reconnect(Duration::ZERO);
-    let incoming = within(builder.ask()).await.unwrap();
+    let incoming = within(builder.wait_for_offer()).await.unwrap();
     drop(offer);
-    soon(incoming.gone()).await;
+    soon(incoming.withdrawn()).await;
 }
 
 #[tokio::test]
-async fn a_sender_that_comes_back_with_more_than_was_shown_gets_nothing_for_the_yes() {
+async fn a_larger_offer_after_a_reconnect_is_not_covered_by_the_earlier_consent() {
     let folder = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
     let sending = crate::support::node_in(state.path());
@@ -140,7 +141,7 @@ async fn a_sender_that_comes_back_with_more_than_was_shown_gets_nothing_for_the_
     std::fs::create_dir(&trip).unwrap();
     file(&trip.join("film"), 1, 200_000);
     let (offer, ticket) = offered(&sending, trip.as_path()).await;
-    let incoming = within(node().fetch(ticket.clone(), &to).ask()).await.unwrap();
+    let incoming = within(node().fetch(ticket.clone(), &to).wait_for_offer()).await.unwrap();
     within(offer.cancel()).await.unwrap_err();
     let transfer = incoming.accept(AcceptOptions::default());
     file(&trip.join("more"), 2, 10);

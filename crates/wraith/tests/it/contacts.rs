@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use wraith::state::{Contact, StateError};
 use wraith::{
-    AcceptOptions, Admit, Cause, ErrorKind, Event, Listener, Node, NodeId, OfferBuilder,
+    AcceptFilter, AcceptOptions, Cause, ErrorKind, Event, Listener, Node, NodeId, OfferBuilder,
     OnConflict, Role, TransferError,
 };
 
@@ -87,7 +87,7 @@ async fn a_contact_is_found_on_the_local_network_and_at_a_server() {
 }
 
 #[tokio::test]
-async fn a_stranger_hears_nothing_unless_everybody_may_come() {
+async fn a_stranger_gets_no_answer_unless_any_peer_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let (anna, bob) = (node(), node());
     let listener = listening(&bob, &folder.path().join("to")).await;
@@ -98,7 +98,8 @@ async fn a_stranger_hears_nothing_unless_everybody_may_come() {
     assert!(matches!(error.cause(), Some(Cause::ContactNotFound(_))), "{error:?}");
     within(listener.close()).await;
 
-    let builder = bob.listen(folder.path().join("to")).bind_to(LOOPBACK).admit(Admit::Everybody);
+    let builder =
+        bob.listen(folder.path().join("to")).bind_to(LOOPBACK).accept_filter(AcceptFilter::AnyPeer);
     let mut listener = within(builder.start()).await.unwrap();
     let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
     let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
@@ -108,7 +109,7 @@ async fn a_stranger_hears_nothing_unless_everybody_may_come() {
 }
 
 #[tokio::test]
-async fn nobody_is_there_for_a_contact_without_an_address() {
+async fn a_contact_without_an_address_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let (anna, bob) = (node(), node());
     let contact = know(&anna, "bob", bob.id(), None);
@@ -119,7 +120,7 @@ async fn nobody_is_there_for_a_contact_without_an_address() {
 }
 
 #[tokio::test]
-async fn a_listener_that_ends_takes_its_word_back_from_everybody() {
+async fn a_closed_listener_withdraws_its_waiting_offers() {
     for close in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let (anna, bob) = (node(), node());
@@ -133,7 +134,7 @@ async fn a_listener_that_ends_takes_its_word_back_from_everybody() {
         } else {
             drop(listener);
         }
-        soon(incoming.gone()).await;
+        soon(incoming.withdrawn()).await;
         let error = soon(offer.finished()).await.unwrap_err();
         assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use wraith::{
-    Admit, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role, Ticket,
-    Transfer, TransferError,
+    AcceptFilter, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role,
+    Ticket, Transfer, TransferError,
 };
 
 use crate::support::{
@@ -42,7 +42,7 @@ async fn moves(mut progress: ProgressReader) -> Progress {
 }
 
 #[tokio::test]
-async fn a_dropped_offer_ends_what_is_being_fetched() {
+async fn dropping_an_offer_ends_its_fetches() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, transfer) = under_way(folder.path()).await;
     drop(offer);
@@ -62,7 +62,7 @@ async fn a_dropped_transfer_ends_the_offer() {
 }
 
 #[tokio::test]
-async fn cancel_says_what_happened() {
+async fn cancel_returns_the_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, transfer) = under_way(folder.path()).await;
     let error = soon(transfer.cancel()).await.unwrap_err();
@@ -87,7 +87,7 @@ async fn cancel_says_what_happened() {
 }
 
 #[tokio::test]
-async fn stop_asks_and_finished_tells() {
+async fn stop_requests_the_end_and_finished_returns_it() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, transfer) = under_way(folder.path()).await;
     transfer.stop();
@@ -112,7 +112,7 @@ async fn dropping_a_future_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_let_go_goes_on() {
+async fn a_detached_offer_continues() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, 3_000_000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
@@ -128,14 +128,14 @@ async fn what_was_let_go_goes_on() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_given_up_is_told_to_the_sender() {
+async fn an_abandoned_request_notifies_the_sender() {
     for cancel in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         file(&folder.path().join("film"), 1, 1000);
         let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
         let mut events = offer.events();
         let receiving = node();
-        let mut asking = receiving.fetch(ticket.clone(), folder.path().join("to")).begin();
+        let mut asking = receiving.fetch(ticket.clone(), folder.path().join("to")).request_offer();
         // The offer has arrived but was not taken yet.
         event(&mut events, |event| matches!(event, Event::Connected { .. }).then_some(())).await;
         if cancel {
@@ -146,7 +146,7 @@ async fn a_question_that_is_given_up_is_told_to_the_sender() {
             drop(asking);
         }
         soon(event(&mut events, |event| {
-            matches!(event, Event::Lost { .. } | Event::OnlyLooked).then_some(())
+            matches!(event, Event::ConnectionLost { .. } | Event::OfferPostponed).then_some(())
         }))
         .await;
         let transfer =
@@ -172,19 +172,21 @@ async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
         }
         2 => {
             let (_offer, ticket) = offered(&sending, film.as_path()).await;
-            let asking = receiving.fetch(ticket, folder.join("to")).begin();
+            let asking = receiving.fetch(ticket, folder.join("to")).request_offer();
             until_then.await;
             drop(asking);
         }
         3 => {
             let (_offer, ticket) = offered(&sending, film.as_path()).await;
-            let incoming = within(receiving.fetch(ticket, folder.join("to")).ask()).await.unwrap();
+            let incoming =
+                within(receiving.fetch(ticket, folder.join("to")).wait_for_offer()).await.unwrap();
             until_then.await;
             drop(incoming);
         }
         4 => {
             let builder = receiving.listen(folder.join("to")).bind_to(LOOPBACK);
-            let listener = within(builder.admit(Admit::Everybody).start()).await.unwrap();
+            let listener =
+                within(builder.accept_filter(AcceptFilter::AnyPeer).start()).await.unwrap();
             let added = sending.contacts().change(|book| -> Result<_, wraith::state::StateError> {
                 book.add(&"bob".parse().unwrap(), receiving.id())?;
                 book.set_addresses(receiving.id(), &[listener.address().into()]);
@@ -236,8 +238,10 @@ fn handles_can_be_dropped_outside_of_any_runtime() {
     let handles = runtime.block_on(async {
         let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
         let incoming =
-            within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
-        let asking = node().fetch(ticket, folder.path().join("to")).begin();
+            within(node().fetch(ticket.clone(), folder.path().join("to")).wait_for_offer())
+                .await
+                .unwrap();
+        let asking = node().fetch(ticket, folder.path().join("to")).request_offer();
         let listener =
             within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
         let mut service = node().serve().start().unwrap();

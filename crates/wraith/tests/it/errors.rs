@@ -71,7 +71,7 @@ async fn a_code_works_once() {
     file(&folder.path().join("film"), 1, 1000);
     let offer = within(node_at(server).offer(folder.path().join("film")).start()).await.unwrap();
     let code = offer.code().unwrap().clone();
-    let asking = node_at(server).fetch(code.clone(), folder.path().join("to")).ask();
+    let asking = node_at(server).fetch(code.clone(), folder.path().join("to")).wait_for_offer();
     let incoming = within(asking).await.unwrap();
     let error = error_of(&node_at(server), code).await;
     assert_eq!(error.kind(), ErrorKind::WrongCode, "{error}");
@@ -79,7 +79,7 @@ async fn a_code_works_once() {
 }
 
 #[tokio::test]
-async fn nobody_is_there() {
+async fn an_unreachable_sender_is_not_found() {
     let _alone = lan_alone().await;
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
@@ -99,7 +99,7 @@ async fn nobody_is_there() {
 }
 
 #[tokio::test]
-async fn nobody_came() {
+async fn an_offer_without_receivers_times_out() {
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ async fn nobody_came() {
     let offer = within(builder().timeout(Duration::from_millis(50)).start()).await.unwrap();
     let error = soon(offer.finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(matches!(error.cause(), Some(Cause::NobodyCame)), "{error:?}");
+    assert!(matches!(error.cause(), Some(Cause::NoReceiver)), "{error:?}");
 
     let offer = within(builder().expires(Duration::from_millis(50)).start()).await.unwrap();
     let error = soon(offer.finished()).await.unwrap_err();
@@ -152,7 +152,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_ticket_that_names_nothing_there() {
+async fn a_ticket_for_an_unknown_offer_gets_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
@@ -168,19 +168,20 @@ async fn a_ticket_that_names_nothing_there() {
 }
 
 #[tokio::test]
-async fn a_ticket_that_is_busy_with_somebody_else() {
+async fn a_ticket_in_use_by_another_receiver_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (_offer, ticket) = offered(&node(), folder.path().join("film")).await;
-    let incoming =
-        within(node().fetch(ticket.clone(), folder.path().join("a")).ask()).await.unwrap();
+    let incoming = within(node().fetch(ticket.clone(), folder.path().join("a")).wait_for_offer())
+        .await
+        .unwrap();
     let error = error_of(&node(), ticket).await;
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     drop(incoming);
 }
 
 #[tokio::test]
-async fn what_cannot_be_offered() {
+async fn unsendable_paths_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nothing");
     let error = within(node().offer(missing.as_path()).start()).await.unwrap_err();
@@ -198,7 +199,7 @@ async fn what_cannot_be_offered() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_had() {
+async fn an_unavailable_bind_address_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     // Documentation addresses belong to no host.
@@ -211,7 +212,7 @@ async fn an_address_that_cannot_be_had() {
 }
 
 #[test]
-fn what_is_neither_a_code_nor_a_ticket() {
+fn a_text_that_is_neither_code_nor_ticket_is_refused() {
     for text in ["", "hello", "wraith", "7-"] {
         let error = text.parse::<Source>().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text:?}");

@@ -22,7 +22,7 @@ async fn all(mut events: Events) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_stream_tells_what_happened_and_ends_once() {
+async fn an_event_stream_reports_the_transfer_and_ends_once() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 300_000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
@@ -48,7 +48,7 @@ async fn a_stream_tells_what_happened_and_ends_once() {
     // An observer receives the same events, and the final one last.
     let heard = heard.events();
     assert!(matches!(heard.last(), Some(Event::Done)), "{heard:?}");
-    assert!(heard.iter().any(|event| matches!(event, Event::Met(_))), "{heard:?}");
+    assert!(heard.iter().any(|event| matches!(event, Event::PeerFound(_))), "{heard:?}");
     // A stream opened later yields only the final event.
     for late in [offer.events(), transfer.events()] {
         let events = all(late).await;
@@ -74,7 +74,7 @@ async fn a_failure_is_the_last_event_too() {
 }
 
 #[tokio::test]
-async fn who_never_reads_slows_nothing_and_hears_what_it_missed() {
+async fn an_unread_event_stream_does_not_slow_the_transfer_and_reports_its_lag() {
     const FILES: u64 = 3000;
     let folder = tempfile::tempdir().unwrap();
     for n in 0..FILES {
@@ -139,7 +139,7 @@ fn a_stream_ends_with_the_runtime_under_it() {
 }
 
 #[tokio::test]
-async fn a_reader_that_waits_hears_at_once() {
+async fn a_waiting_reader_gets_events_at_once() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;

@@ -92,7 +92,7 @@ fn sending_and_receiving_take_less_than_thirty_lines_each() {
 }
 
 #[tokio::test]
-async fn files_are_sent_by_what_the_sender_says() {
+async fn the_send_and_receive_examples_transfer_files() {
     let _alone = lan_alone().await;
     let folder = tempfile::tempdir().unwrap();
     let film = folder.path().join("film");

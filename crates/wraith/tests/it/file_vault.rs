@@ -95,7 +95,7 @@ fn one_process_at_a_time_has_the_folder() {
 }
 
 #[test]
-fn files_are_their_owners_and_the_newer_whole_one_counts() {
+fn record_files_are_private_and_the_newer_intact_one_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let vault = FileVault::open(folder.path().join("vault")).unwrap();
     let record = |generation| Record::encode(1, generation, b"state");
@@ -142,7 +142,7 @@ fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
 }
 
 #[test]
-fn a_power_cut_that_takes_what_was_not_flushed_is_no_copy() {
+fn losing_unflushed_records_in_a_power_cut_is_not_reported_as_rollback() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
@@ -156,7 +156,7 @@ fn a_power_cut_that_takes_what_was_not_flushed_is_no_copy() {
 }
 
 #[test]
-fn what_lies_where_a_new_file_is_written_is_not_written_through() {
+fn a_link_at_the_temporary_path_is_not_followed() {
     let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let target = outside.path().join("target");
     fs::write(&target, "untouched").unwrap();

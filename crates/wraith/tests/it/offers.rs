@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use wraith::{
-    AcceptOptions, Conflicts, ErrorKind, Event, FoundAt, Node, OnConflict, Payload, PlaceName,
-    Received, Sent, Source, Target,
+    AcceptOptions, Conflicts, ErrorKind, Event, FetchSummary, FoundAt, Node, OfferSummary,
+    OnConflict, Payload, PlaceName, Source, Target,
 };
 
 use crate::support::{
@@ -36,7 +36,7 @@ async fn by_code(sending: Node, receiving: Node) -> FoundAt {
     assert_eq!(sent.last.as_ref().unwrap().0, receiving.id());
     event(&mut events, |event| matches!(event, Event::CodeUsed { .. }).then_some(())).await;
     event(&mut theirs, |event| match event {
-        Event::Met(at) => Some(at.clone()),
+        Event::PeerFound(at) => Some(at.clone()),
         _ => None,
     })
     .await
@@ -78,7 +78,7 @@ async fn by_ticket_with_a_folder() {
 }
 
 #[tokio::test]
-async fn several_paths_and_none_of_them_read_before_somebody_comes() {
+async fn several_paths_are_not_read_before_a_receiver_connects() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["one", "two"].map(|name| folder.path().join(name));
     for path in &paths {
@@ -172,7 +172,7 @@ async fn the_receiver_starts_first_and_invites() {
 async fn fetched(
     what: impl Into<Payload>,
     target: impl Into<Target>,
-) -> Result<Received, wraith::Error> {
+) -> Result<FetchSummary, wraith::Error> {
     let (offer, ticket) = offered(&node(), what).await;
     let transfer = node().fetch(ticket, target).accept_all(OnConflict::Rename);
     let received = within(transfer.finished()).await?;
@@ -208,9 +208,13 @@ async fn a_single_file_goes_to_a_writer_and_a_folder_does_not() {
 }
 
 /// Sends `tree` into `to`, which already contains a part of it.
-async fn into_what_is_there(tree: &Path, to: &Path, options: impl Into<AcceptOptions>) -> Received {
+async fn fetch_into_existing(
+    tree: &Path,
+    to: &Path,
+    options: impl Into<AcceptOptions>,
+) -> FetchSummary {
     let (offer, ticket) = offered(&node(), tree).await;
-    let incoming = within(node().fetch(ticket, to).ask()).await.unwrap();
+    let incoming = within(node().fetch(ticket, to).wait_for_offer()).await.unwrap();
     let received = within(incoming.accept(options).finished()).await.unwrap();
     within(offer.finished()).await.unwrap();
     (*received).clone()
@@ -228,7 +232,7 @@ async fn names_that_are_taken_are_treated_as_asked() {
     ] {
         let to = folder.path().join(format!("{policy:?}"));
         let old = file(&to.join("tree/note"), 2, 90);
-        let received = into_what_is_there(&tree, &to, AcceptOptions::on_conflict(policy)).await;
+        let received = fetch_into_existing(&tree, &to, AcceptOptions::on_conflict(policy)).await;
         assert_eq!(fs::read(to.join("tree/note")).unwrap() == old, stays, "{policy:?}");
         if let Some(name) = comes {
             assert_eq!(fs::read(to.join("tree").join(name)).unwrap(), new, "{policy:?}");
@@ -244,7 +248,7 @@ async fn single_names_can_have_an_answer_of_their_own() {
     let new = ["a", "b"].map(|name| file(&tree.join(name), 1, 100));
     let old = ["a", "b"].map(|name| file(&to.join("tree").join(name), 2, 90));
     let (offer, ticket) = offered(&node(), tree.as_path()).await;
-    let incoming = within(node().fetch(ticket, &to).ask()).await.unwrap();
+    let incoming = within(node().fetch(ticket, &to).wait_for_offer()).await.unwrap();
     let entries = &incoming.preview().unwrap().entries;
     let mut paths = entries.iter().map(|previewed| &previewed.entry.path);
     let path = paths.find(|path| path.as_bytes() == b"tree/b").unwrap();
@@ -257,7 +261,7 @@ async fn single_names_can_have_an_answer_of_their_own() {
 }
 
 #[tokio::test]
-async fn of_an_older_copy_only_what_differs_is_moved_unless_that_is_off() {
+async fn delta_transfer_moves_only_differences_unless_disabled() {
     const BYTES: usize = 4_000_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("disk.img");
@@ -306,7 +310,7 @@ async fn no_more_than_the_rate_that_either_side_asks_for() {
         // Two seconds' worth of data; the first burst may exceed the rate.
         assert!(began.elapsed() > Duration::from_millis(1200), "{:?}", began.elapsed());
         let sent: Result<_, _> = within(offer.finished()).await;
-        let sent: &Sent = &sent.unwrap();
+        let sent: &OfferSummary = &sent.unwrap();
         sent.complete().unwrap();
     }
 }

@@ -129,7 +129,7 @@ impl Query for InMemoryQuery {
 }
 
 #[tokio::test]
-async fn codes_meet_at_a_custom_place() {
+async fn codes_work_at_a_custom_meeting_place() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, 100_000);
     let place: Arc<dyn MeetingPlace> = Arc::new(InMemoryPlace::default());
@@ -141,7 +141,7 @@ async fn codes_meet_at_a_custom_place() {
     let transfer = receiving.fetch(code, &to).accept_all(OnConflict::Rename);
     let mut events = transfer.events();
     let met = event(&mut events, |event| match event {
-        Event::Met(at) => Some(at.clone()),
+        Event::PeerFound(at) => Some(at.clone()),
         _ => None,
     });
     assert_eq!(met.await, FoundAt::Place(PlaceName::Other("in memory".into())));

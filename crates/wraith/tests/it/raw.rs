@@ -72,7 +72,7 @@ async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
 }
 
 #[tokio::test]
-async fn another_capability_gets_silence_and_disturbs_nobody() {
+async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
     let mut service = node().serve().start().unwrap();
     let ticket = service.ticket().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
@@ -110,7 +110,7 @@ async fn a_dropped_connection_is_closed_for_the_other_side_soon() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_dropped_takes_nobody_new_and_leaves_its_connections_alone() {
+async fn a_dropped_service_keeps_its_connections_and_accepts_no_new_ones() {
     let (service, accepted, opened) = connected(&node(), &node()).await;
     let ticket = service.ticket().clone();
     drop(service);
@@ -152,7 +152,7 @@ async fn several_callers_are_taken_in_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn strangers_who_say_nothing_keep_nobody_out() {
+async fn silent_strangers_do_not_block_callers() {
     let mut service = node().serve().bind_to(LOOPBACK).start().unwrap();
     let ticket = service.ticket().clone();
     let accepting = tokio::spawn(async move { (service.accept().await, service) });

@@ -36,7 +36,7 @@ async fn offered_slowly(node: &Node, folder: &tempfile::TempDir, rate: u64) -> (
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sender_that_comes_back_goes_on_with_who_waits_for_it() {
+async fn a_restarted_sender_resumes_with_a_waiting_receiver() {
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let bytes = file(&folder.path().join("film"), 1, BYTES as usize);
     let (offer, ticket) = offered_slowly(&node_in(state.path()), &folder, RATE).await;
@@ -45,7 +45,7 @@ async fn a_sender_that_comes_back_goes_on_with_who_waits_for_it() {
     let mut events = transfer.events();
     let had = third(transfer.progress()).await;
     drop(offer);
-    event(&mut events, |event| matches!(event, Event::Lost { .. }).then_some(())).await;
+    event(&mut events, |event| matches!(event, Event::ConnectionLost { .. }).then_some(())).await;
 
     free_again(&ticket).await;
     let (offer, again) = offered_slowly(&node_in(state.path()), &folder, 1 << 40).await;
@@ -58,7 +58,7 @@ async fn a_sender_that_comes_back_goes_on_with_who_waits_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_comes_back_with_the_same_ticket_goes_on() {
+async fn a_restarted_receiver_resumes_with_the_same_ticket() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, BYTES as usize);
     let (offer, ticket) = offered_slowly(&node(), &folder, RATE).await;
@@ -67,10 +67,10 @@ async fn a_receiver_that_comes_back_with_the_same_ticket_goes_on() {
     let had = third(transfer.progress()).await;
     let mut events = offer.events();
     within(transfer.cancel()).await.unwrap_err();
-    event(&mut events, |event| matches!(event, Event::Lost { .. }).then_some(())).await;
+    event(&mut events, |event| matches!(event, Event::ConnectionLost { .. }).then_some(())).await;
     assert!(!to.join("film").exists());
 
-    let incoming = within(receiving.fetch(ticket, &to).ask()).await.unwrap();
+    let incoming = within(receiving.fetch(ticket, &to).wait_for_offer()).await.unwrap();
     let outcome = incoming.preview().unwrap().entries[0].outcome;
     assert!(
         matches!(outcome, wraith::PreviewOutcome::Continues(bytes) if bytes > 0),
@@ -85,7 +85,7 @@ async fn a_receiver_that_comes_back_with_the_same_ticket_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_code_that_was_used_goes_on_where_its_ticket_is_remembered() {
+async fn a_used_code_resumes_with_its_saved_ticket() {
     let mut tasks = JoinSet::new();
     let server = crate::support::server(&mut tasks).await;
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -155,7 +155,7 @@ impl Wire {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_dies_is_made_again_by_itself() {
+async fn a_lost_connection_is_reestablished_automatically() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = file(&folder.path().join("film"), 1, BYTES as usize);
     let (offer, ticket) = offered_slowly(&node(), &folder, RATE).await;
@@ -166,7 +166,7 @@ async fn a_connection_that_dies_is_made_again_by_itself() {
     let mut events = transfer.events();
     let had = third(transfer.progress()).await;
     wire.is_cut.store(true, Relaxed);
-    event(&mut events, |event| matches!(event, Event::Lost { .. }).then_some(())).await;
+    event(&mut events, |event| matches!(event, Event::ConnectionLost { .. }).then_some(())).await;
     wire.is_cut.store(false, Relaxed);
     let received = within(transfer.finished()).await.unwrap();
     within(offer.finished()).await.unwrap().complete().unwrap();

@@ -7,10 +7,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use wraith::state::StateDir;
 use wraith::{
-    Asking, Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, Incoming,
+    Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, FetchSummary, Incoming,
     Invitation, InvitationBuilder, ListenBuilder, Listener, Node, NodeBuilder, Offer, OfferBuilder,
-    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service,
-    ServiceBuilder, Source, Target, Ticket, Transfer,
+    OfferRequest, OfferSummary, OnConflict, Payload, ProgressReader, RecvStream, SendStream,
+    Service, ServiceBuilder, Source, Target, Ticket, Transfer,
 };
 
 use crate::support::{file, node, node_at, offered, server, within};
@@ -22,8 +22,8 @@ fn is_send<F: Future + Send>(_: impl FnOnce() -> F) {}
 #[test]
 fn every_handle_can_be_sent_and_shared() {
     is_free::<(Node, NodeBuilder, StateDir)>();
-    is_free::<(OfferBuilder, Offer, Sent, Payload)>();
-    is_free::<(FetchBuilder, Asking, Incoming, Transfer, Received, Source, Target)>();
+    is_free::<(OfferBuilder, Offer, OfferSummary, Payload)>();
+    is_free::<(FetchBuilder, OfferRequest, Incoming, Transfer, FetchSummary, Source, Target)>();
     is_free::<(InvitationBuilder, Invitation, ListenBuilder, Listener)>();
     is_free::<(ServiceBuilder, Service, ConnectBuilder, Connection, SendStream, RecvStream)>();
     is_free::<(Events, Event, ProgressReader, Error, Code, Ticket)>();
@@ -35,7 +35,7 @@ fn every_handle_can_be_sent_and_shared() {
 fn every_future_can_be_sent(
     node: Node,
     offer: Offer,
-    mut asking: Asking,
+    mut asking: OfferRequest,
     incoming: Incoming,
     transfer: Transfer,
     invitation: Invitation,
@@ -46,13 +46,13 @@ fn every_future_can_be_sent(
     ticket: Ticket,
 ) {
     is_send(|| node.offer("film").start());
-    is_send(|| node.fetch(ticket.clone(), PathBuf::new()).ask());
+    is_send(|| node.fetch(ticket.clone(), PathBuf::new()).wait_for_offer());
     is_send(|| node.invite().start());
     is_send(|| node.listen("to").start());
     is_send(|| node.connect(ticket.clone()).open());
     is_send(|| offer.finished());
     is_send(|| transfer.finished());
-    is_send(|| incoming.gone());
+    is_send(|| incoming.withdrawn());
     is_send(|| connection.closed());
     is_send(|| connection.open_stream());
     is_send(|| connection.accept_stream());
@@ -71,7 +71,7 @@ fn every_future_can_be_sent(
 #[allow(dead_code, reason = "compiling it is the test")]
 fn every_answer_can_be_sent(one: Incoming, other: Incoming, third: Incoming) {
     is_send(|| one.refuse("no"));
-    is_send(|| other.later());
+    is_send(|| other.postpone());
     is_send(|| third.cancel());
 }
 
@@ -93,7 +93,9 @@ fn a_transfer_by_code_works_on_either_runtime() {
                 within(node_at(server).offer(folder.path().join("film")).start()).await.unwrap();
             let code = offer.code().unwrap().clone();
             let incoming =
-                within(node_at(server).fetch(code, folder.path().join("to")).ask()).await.unwrap();
+                within(node_at(server).fetch(code, folder.path().join("to")).wait_for_offer())
+                    .await
+                    .unwrap();
             let transfer = incoming.accept(wraith::AcceptOptions::default());
             within(transfer.finished()).await.unwrap().complete().unwrap();
             within(offer.finished()).await.unwrap().complete().unwrap();

@@ -11,7 +11,7 @@ const MAX_HOST_LEN: usize = 253;
 
 /// `HOST[:PORT]`. The default port is the usual port of the contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct ContactAddress {
     /// A host name, or an IP address without brackets.
     host: String,
     port: Option<u16>,
@@ -20,9 +20,9 @@ pub struct Address {
 /// A text is not a valid address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an address is IP, IP:PORT, HOST or HOST:PORT, with a port from 1 to 65535")]
-pub struct AddressError;
+pub struct ContactAddressError;
 
-impl Address {
+impl ContactAddress {
     /// Returns the host name or IP address (without brackets) and the port; `usual_port` if it has
     /// none.
     pub fn host_and_port(&self, usual_port: u16) -> (&str, u16) {
@@ -30,13 +30,13 @@ impl Address {
     }
 }
 
-impl From<SocketAddr> for Address {
+impl From<SocketAddr> for ContactAddress {
     fn from(address: SocketAddr) -> Self {
         Self { host: address.ip().to_canonical().to_string(), port: Some(address.port()) }
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ContactAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.port, self.host.contains(':')) {
             (None, _) => f.write_str(&self.host),
@@ -46,25 +46,25 @@ impl fmt::Display for Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for ContactAddress {
+    type Err = ContactAddressError;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
+    fn from_str(text: &str) -> Result<Self, ContactAddressError> {
         if let Ok(address) = text.parse::<SocketAddr>() {
-            return if address.port() == 0 { Err(AddressError) } else { Ok(address.into()) };
+            return if address.port() == 0 { Err(ContactAddressError) } else { Ok(address.into()) };
         }
         let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
         if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
             return Ok(Self { host: ip.to_canonical().to_string(), port: None });
         }
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port.parse().map_err(|_| AddressError)?)),
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| ContactAddressError)?)),
             None => (text, None),
         };
         let is_word = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let fits = (1..=MAX_HOST_LEN).contains(&host.len()) && host.chars().all(is_word);
         if !fits || host.starts_with('-') || port == Some(0) {
-            return Err(AddressError);
+            return Err(ContactAddressError);
         }
         Ok(Self { host: host.to_owned(), port })
     }
@@ -84,8 +84,8 @@ pub fn is_lasting(address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<String, AddressError> {
-        text.parse::<Address>().map(|address| address.to_string())
+    fn parse(text: &str) -> Result<String, ContactAddressError> {
+        text.parse::<ContactAddress>().map(|address| address.to_string())
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_usual_port_is_used_where_none_is_named() {
-        let address = |text: &str| text.parse::<Address>().unwrap();
+        let address = |text: &str| text.parse::<ContactAddress>().unwrap();
         assert_eq!(address("127.0.0.1").host_and_port(7), ("127.0.0.1", 7));
         assert_eq!(address("[::1]:9").host_and_port(7), ("::1", 9));
     }

@@ -12,9 +12,9 @@
 //! last_met = 2026-11-22T06:15:53Z
 //! ```
 //!
-//! Invariants of a [`Book`]:
+//! Invariants of a [`ContactBook`]:
 //!
-//! - Every name is a [`Name`] and differs from all others in more than case.
+//! - Every name is a [`ContactName`] and differs from all others in more than case.
 //! - Every NodeId is valid and has one name.
 //! - There are at most [`MAX_CONTACTS`] contacts.
 //! - Foreign keys and comments stay where they are.
@@ -27,8 +27,8 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::MAX_CONTACTS;
 
-use super::address::{Address, is_lasting};
-use super::name::{Name, NameError};
+use super::address::{ContactAddress, is_lasting};
+use super::name::{ContactName, ContactNameError};
 
 /// Maximum number of addresses per contact and kind: places where a person uses a machine.
 const MAX_ADDRESSES: usize = 8;
@@ -40,11 +40,11 @@ const HEADER: &str =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
     /// The name given by the user.
-    pub name: Name,
+    pub name: ContactName,
     /// The public key.
     pub node_id: NodeId,
     /// Addresses at which the contact listens, given by the user.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<ContactAddress>,
     /// Addresses at which the contact was met, the latest first.
     pub seen_at: Vec<SocketAddr>,
     /// The rendezvous server of the contact.
@@ -57,7 +57,7 @@ pub struct Contact {
 
 /// Facts about a contact from a completed transfer.
 #[derive(Clone, Debug, Default)]
-pub struct Meeting {
+pub struct LastSeen {
     /// The address for dialling it.
     pub at: Option<SocketAddr>,
     /// The rendezvous server that both sides used, or could have used.
@@ -66,29 +66,29 @@ pub struct Meeting {
 
 /// All contacts, and the text that contains them.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct ContactBook {
     document: DocumentMut,
     contacts: Vec<Contact>,
 }
 
 /// Why a change was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refused {
+pub enum ContactError {
     /// Another identity has the name.
     #[error("the name belongs to another identity, {0}; a contact's key is never replaced")]
     NameTaken(NodeId),
     /// The identity already has another name.
     #[error("this identity is already a contact, named {0}")]
-    Known(Name),
+    KnownAs(ContactName),
     /// There are already [`MAX_CONTACTS`] contacts.
     #[error("the list of contacts is full")]
     Full,
     /// No contact has this name.
     #[error("there is no contact named {0}")]
-    Nobody(Name),
+    NotFound(ContactName),
 }
 
-impl Book {
+impl ContactBook {
     /// The format version that this program supports. It is also the default for a text without
     /// one.
     pub const VERSION: u32 = 1;
@@ -143,7 +143,7 @@ impl Book {
     }
 
     /// Returns the contact with this name.
-    pub fn named(&self, name: &Name) -> Option<&Contact> {
+    pub fn named(&self, name: &ContactName) -> Option<&Contact> {
         self.contacts.iter().find(|contact| contact.name == *name)
     }
 
@@ -157,15 +157,15 @@ impl Book {
     ///
     /// # Errors
     /// The name or the identity belongs to another contact, or there is no room.
-    pub fn add(&mut self, name: &Name, node_id: NodeId) -> Result<(), Refused> {
+    pub fn add(&mut self, name: &ContactName, node_id: NodeId) -> Result<(), ContactError> {
         match (self.named(name), self.with(node_id)) {
             (Some(there), _) if there.node_id == node_id => return Ok(()),
-            (Some(there), _) => return Err(Refused::NameTaken(there.node_id)),
-            (None, Some(there)) => return Err(Refused::Known(there.name.clone())),
+            (Some(there), _) => return Err(ContactError::NameTaken(there.node_id)),
+            (None, Some(there)) => return Err(ContactError::KnownAs(there.name.clone())),
             (None, None) => {}
         }
         if self.contacts.len() >= MAX_CONTACTS {
-            return Err(Refused::Full);
+            return Err(ContactError::Full);
         }
         let mut entry = Table::new();
         entry["node_id"] = value(node_id.to_string());
@@ -186,7 +186,7 @@ impl Book {
     }
 
     /// Sets the addresses that the user gives for a contact.
-    pub fn set_addresses(&mut self, node_id: NodeId, addresses: &[Address]) {
+    pub fn set_addresses(&mut self, node_id: NodeId, addresses: &[ContactAddress]) {
         let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
         self.set(node_id, "addresses", value(array(addresses)));
     }
@@ -196,17 +196,17 @@ impl Book {
         self.set(node_id, "rendezvous", value(server));
     }
 
-    /// Records a meeting with a contact. Does nothing if the peer is not a contact.
-    pub fn met(&mut self, node_id: NodeId, meeting: &Meeting, now: Timestamp) {
+    /// Records a last_seen with a contact. Does nothing if the peer is not a contact.
+    pub fn record_seen(&mut self, node_id: NodeId, last_seen: &LastSeen, now: Timestamp) {
         let Some(contact) = self.with(node_id).cloned() else { return };
-        if let Some(at) = meeting.at.filter(|at| is_lasting(*at)) {
+        if let Some(at) = last_seen.at.filter(|at| is_lasting(*at)) {
             let mut seen_at = contact.seen_at;
             seen_at.retain(|address| *address != at);
             seen_at.insert(0, at);
             seen_at.truncate(MAX_ADDRESSES);
             self.set(node_id, "seen_at", value(array(&seen_at)));
         }
-        if let Some(server) = &meeting.rendezvous {
+        if let Some(server) = &last_seen.rendezvous {
             self.set_rendezvous(node_id, server);
         }
         // Rounded to seconds, for readability.
@@ -222,10 +222,10 @@ impl Book {
     ///
     /// # Errors
     /// There is none with the old name, or the new name belongs to another contact.
-    pub fn rename(&mut self, old: &Name, new: &Name) -> Result<(), Refused> {
-        let there = self.named(old).ok_or_else(|| Refused::Nobody(old.clone()))?;
+    pub fn rename(&mut self, old: &ContactName, new: &ContactName) -> Result<(), ContactError> {
+        let there = self.named(old).ok_or_else(|| ContactError::NotFound(old.clone()))?;
         if let Some(other) = self.named(new).filter(|other| other.node_id != there.node_id) {
-            return Err(Refused::NameTaken(other.node_id));
+            return Err(ContactError::NameTaken(other.node_id));
         }
         let old = there.name.clone();
         let table = self.table();
@@ -239,8 +239,9 @@ impl Book {
     ///
     /// # Errors
     /// There is none with this name.
-    pub fn remove(&mut self, name: &Name) -> Result<Contact, Refused> {
-        let contact = self.named(name).cloned().ok_or_else(|| Refused::Nobody(name.clone()))?;
+    pub fn remove(&mut self, name: &ContactName) -> Result<Contact, ContactError> {
+        let contact =
+            self.named(name).cloned().ok_or_else(|| ContactError::NotFound(name.clone()))?;
         self.table().remove(contact.name.as_str());
         self.parse_again();
         Ok(contact)
@@ -271,7 +272,7 @@ fn array<T: ToString>(items: &[T]) -> Array {
 }
 
 fn contact(name: &str, item: &Item) -> Result<Contact, String> {
-    let name: Name = name.parse().map_err(|e: NameError| e.to_string())?;
+    let name: ContactName = name.parse().map_err(|e: ContactNameError| e.to_string())?;
     let entry = item.as_table_like().ok_or_else(|| format!("{name} is no table"))?;
     let wrong = |key: &str, why: &str| format!("{key} of {name} is wrong: {why}");
     let text = |key| match entry.get(key) {
@@ -317,7 +318,7 @@ mod tests {
         SecretIdentity::from_seed([n; 32]).node_id()
     }
 
-    fn name(text: &str) -> Name {
+    fn name(text: &str) -> ContactName {
         text.parse().unwrap()
     }
 
@@ -326,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_reads_back_and_can_be_read() {
-        let mut book = Book::empty();
+    fn contacts_round_trip_as_readable_toml() {
+        let mut book = ContactBook::empty();
         book.add(&name("anna"), id(1)).unwrap();
         book.add(&name("Zoë"), id(2)).unwrap();
-        let at = |text: &str| Meeting { at: Some(text.parse().unwrap()), rendezvous: None };
-        book.met(id(1), &at("192.0.2.1:9"), now());
-        let server = Meeting { at: None, rendezvous: Some("example.org:1".into()) };
-        book.met(id(1), &server, "2027-01-01T00:00:00Z".parse().unwrap());
+        let at = |text: &str| LastSeen { at: Some(text.parse().unwrap()), rendezvous: None };
+        book.record_seen(id(1), &at("192.0.2.1:9"), now());
+        let server = LastSeen { at: None, rendezvous: Some("example.org:1".into()) };
+        book.record_seen(id(1), &server, "2027-01-01T00:00:00Z".parse().unwrap());
         book.set_addresses(id(1), &["home.example".parse().unwrap()]);
         let text = book.text();
         assert!(text.starts_with(HEADER), "{text}");
@@ -348,33 +349,33 @@ mod tests {
         ] {
             assert!(text.lines().any(|l| l == line), "no {line} in\n{text}");
         }
-        let again = Book::parse(&text).unwrap();
+        let again = ContactBook::parse(&text).unwrap();
         assert_eq!(again.contacts(), book.contacts());
         assert_eq!(again.text(), text);
     }
 
     #[test]
     fn nothing_is_replaced() {
-        let mut book = Book::empty();
+        let mut book = ContactBook::empty();
         book.add(&name("anna"), id(1)).unwrap();
         let before = book.text();
-        assert_eq!(book.add(&name("Anna"), id(2)), Err(Refused::NameTaken(id(1))));
-        assert_eq!(book.add(&name("berta"), id(1)), Err(Refused::Known(name("anna"))));
+        assert_eq!(book.add(&name("Anna"), id(2)), Err(ContactError::NameTaken(id(1))));
+        assert_eq!(book.add(&name("berta"), id(1)), Err(ContactError::KnownAs(name("anna"))));
         assert_eq!(book.add(&name("anna"), id(1)), Ok(()), "it is there already");
-        book.met(id(2), &Meeting::default(), now());
+        book.record_seen(id(2), &LastSeen::default(), now());
         assert_eq!(book.text(), before);
     }
 
     #[test]
-    fn a_rename_keeps_everything_and_takes_nobodys_name() {
-        let mut book = Book::parse(&format!(
+    fn a_rename_keeps_all_fields_and_refuses_a_taken_name() {
+        let mut book = ContactBook::parse(&format!(
             "[contacts.anna]\nnode_id = \"{}\"\nbirthday = 1990-01-01 # hers\n[contacts.bob]\nnode_id = \"{}\"\n",
             id(1),
             id(2)
         ))
         .unwrap();
-        assert_eq!(book.rename(&name("anna"), &name("BOB")), Err(Refused::NameTaken(id(2))));
-        assert_eq!(book.rename(&name("x"), &name("y")), Err(Refused::Nobody(name("x"))));
+        assert_eq!(book.rename(&name("anna"), &name("BOB")), Err(ContactError::NameTaken(id(2))));
+        assert_eq!(book.rename(&name("x"), &name("y")), Err(ContactError::NotFound(name("x"))));
         book.rename(&name("anna"), &name("Anna")).unwrap();
         book.rename(&name("anna"), &name("hanna")).unwrap();
         assert_eq!(book.named(&name("hanna")).unwrap().node_id, id(1));
@@ -389,9 +390,9 @@ mod tests {
             "theme = \"dark\"\n# a friend\n[contacts.anna]\nnode_id = \"{}\" # hers\ncolour = {{ r = 1 }}\n\n[other]\nx = 1\n",
             id(1)
         );
-        let mut book = Book::parse(&text).unwrap();
+        let mut book = ContactBook::parse(&text).unwrap();
         book.add(&name("bob"), id(2)).unwrap();
-        book.met(id(1), &Meeting::default(), now());
+        book.record_seen(id(1), &LastSeen::default(), now());
         book.remove(&name("bob")).unwrap();
         for kept in ["theme = \"dark\"", "# a friend", "# hers", "colour = { r = 1 }", "[other]"] {
             assert!(book.text().contains(kept), "{kept} went from\n{}", book.text());
@@ -399,22 +400,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_eight_places_are_remembered_each_once() {
-        let mut book = Book::empty();
+    fn the_last_eight_addresses_are_kept_without_duplicates() {
+        let mut book = ContactBook::empty();
         book.add(&name("anna"), id(1)).unwrap();
         for n in (0..20).chain([15]) {
             let at = Some(SocketAddr::from(([192, 0, 2, n], 9)));
-            book.met(id(1), &Meeting { at, rendezvous: None }, now());
+            book.record_seen(id(1), &LastSeen { at, rendezvous: None }, now());
         }
         let link_local = Some("[fe80::1]:9".parse().unwrap());
-        book.met(id(1), &Meeting { at: link_local, rendezvous: None }, now());
+        book.record_seen(id(1), &LastSeen { at: link_local, rendezvous: None }, now());
         let last: Vec<_> = book.contacts()[0].seen_at.iter().map(|a| a.to_string()).collect();
         assert_eq!(last.len(), MAX_ADDRESSES);
         assert_eq!(last[..3], ["192.0.2.15:9", "192.0.2.19:9", "192.0.2.18:9"]);
     }
 
     #[test]
-    fn damage_is_told_with_its_place() {
+    fn a_parse_error_names_its_line() {
         let (a, b) = (id(1), id(2));
         for (text, says) in [
             ("contacts = 1".to_owned(), "no table"),
@@ -433,27 +434,27 @@ mod tests {
                 "the same node_id",
             ),
         ] {
-            let why = Book::parse(&text).unwrap_err();
+            let why = ContactBook::parse(&text).unwrap_err();
             assert!(why.contains(says), "{why} for {text}");
         }
     }
 
     #[test]
-    fn there_is_room_for_so_many_and_no_more() {
-        let mut book = Book::empty();
+    fn the_number_of_contacts_is_limited() {
+        let mut book = ContactBook::empty();
         for n in 0..MAX_CONTACTS {
             let mut seed = [0; 32];
             seed[..8].copy_from_slice(&(n as u64).to_be_bytes());
             let id = SecretIdentity::from_seed(seed).node_id();
             book.add(&name(&format!("c{n}")), id).unwrap();
         }
-        assert_eq!(book.add(&name("more"), id(77)), Err(Refused::Full));
+        assert_eq!(book.add(&name("more"), id(77)), Err(ContactError::Full));
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,80}|(\\[contacts\\.[a-c]\\]\n|node_id = \"[a-z2-7]{52}\"\n|[a-z_]{1,9} = [0-9\\[\\]\"]{1,5}\n){0,6}") {
-            let _ = Book::parse(&text);
+            let _ = ContactBook::parse(&text);
         }
     }
 }

@@ -8,7 +8,7 @@ mod book;
 mod name;
 mod store;
 
-pub use address::{Address, AddressError};
-pub use book::{Book, Contact, Meeting, Refused};
-pub use name::{Name, NameError};
+pub use address::{ContactAddress, ContactAddressError};
+pub use book::{Contact, ContactBook, ContactError, LastSeen};
+pub use name::{ContactName, ContactNameError};
 pub use store::ContactStore;

@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::book::{Book, Refused};
+use super::book::{ContactBook, ContactError};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::file::{Format, StateFile, version_in_toml};
 
 const FILE: &str = "contacts.toml";
 const FORMAT: Format = Format {
-    version: Book::VERSION,
+    version: ContactBook::VERSION,
     version_of: version_in_toml,
     // Far more than the maximum number of complete contacts takes.
     max_bytes: 1 << 20,
@@ -21,31 +21,33 @@ const FORMAT: Format = Format {
 
 /// The store of contacts. Clones are handles of the same store.
 #[derive(Clone, Debug)]
-pub struct ContactStore(Place);
+pub struct ContactStore(Backing);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Backing {
     File(StateFile),
-    Memory(Arc<Mutex<Book>>),
+    Memory(Arc<Mutex<ContactBook>>),
 }
 
 impl ContactStore {
     pub(in crate::state) fn in_folder(folder: &Path) -> Self {
-        Self(Place::File(StateFile::new(folder, FILE, FORMAT)))
+        Self(Backing::File(StateFile::new(folder, FILE, FORMAT)))
     }
 
     pub(in crate::state) fn in_memory() -> Self {
-        Self(Place::Memory(Arc::new(Mutex::new(Book::empty()))))
+        Self(Backing::Memory(Arc::new(Mutex::new(ContactBook::empty()))))
     }
 
     /// Loads all contacts; none if there is no file yet.
     ///
     /// # Errors
     /// The file cannot be read, is damaged, or has a newer version.
-    pub fn load(&self) -> Result<Book, StateError> {
+    pub fn load(&self) -> Result<ContactBook, StateError> {
         match &self.0 {
-            Place::Memory(book) => Ok(book.lock().unwrap_or_else(PoisonError::into_inner).clone()),
-            Place::File(file) => match file.read() {
+            Backing::Memory(book) => {
+                Ok(book.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            }
+            Backing::File(file) => match file.read() {
                 Ok(text) => parse(file, text.as_deref().map(String::as_str)),
                 Err(error) => Err(with_help(error)),
             },
@@ -60,17 +62,17 @@ impl ContactStore {
     /// changed.
     pub fn change<T, E: From<StateError>>(
         &self,
-        change: impl FnOnce(&mut Book) -> Result<T, E>,
+        change: impl FnOnce(&mut ContactBook) -> Result<T, E>,
     ) -> Result<T, E> {
         match &self.0 {
-            Place::Memory(book) => {
+            Backing::Memory(book) => {
                 let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut changed = book.clone();
                 let result = change(&mut changed)?;
                 *book = changed;
                 Ok(result)
             }
-            Place::File(file) => {
+            Backing::File(file) => {
                 // Reports errors with a hint, which the file does not have.
                 self.load()?;
                 file.change(|before| {
@@ -85,9 +87,9 @@ impl ContactStore {
     }
 }
 
-fn parse(file: &StateFile, text: Option<&str>) -> Result<Book, StateError> {
+fn parse(file: &StateFile, text: Option<&str>) -> Result<ContactBook, StateError> {
     let damaged = |why: String| with_help(file.damaged(&format!("is damaged: {why}")));
-    Book::parse(text.unwrap_or_default()).map_err(damaged)
+    ContactBook::parse(text.unwrap_or_default()).map_err(damaged)
 }
 
 fn with_help(error: StateError) -> StateError {
@@ -98,8 +100,8 @@ fn with_help(error: StateError) -> StateError {
 }
 
 /// A refused change of the contacts.
-impl From<Refused> for StateError {
-    fn from(why: Refused) -> Self {
+impl From<ContactError> for StateError {
+    fn from(why: ContactError) -> Self {
         Self::new(StateErrorKind::Refused, why.to_string())
     }
 }

@@ -89,22 +89,22 @@ impl Drop for Entry {
 #[derive(Debug)]
 pub struct UnfinishedSend {
     capability: Capability,
-    remembered: Mutex<Remembered>,
+    record: Mutex<SendRecord>,
 }
 
 #[derive(Debug)]
-struct Remembered {
+struct SendRecord {
     port: Option<u16>,
     receivers: Vec<NodeId>,
     /// `None`: the secret is valid for any bearer.
     allowlist: Option<Allowlist>,
     /// `None` if nothing is stored: in memory, because another process is sending the same paths,
     /// or because the send is over.
-    owned: Option<Owned>,
+    owned: Option<LockedFile>,
 }
 
 #[derive(Debug)]
-struct Owned {
+struct LockedFile {
     file: StateFile,
     lock: PathBuf,
     _locked: File,
@@ -122,7 +122,7 @@ impl UnfinishedSend {
         recipient: &Recipient,
     ) -> Result<Self, StateError> {
         let Some(folder) = state.with_subfolder(FOLDER)? else {
-            return Self::unremembered(recipient);
+            return Self::in_memory(recipient);
         };
         forget_old(folder);
         let name = Path::new(FOLDER).join(recipient.record_name(canonical_paths));
@@ -130,17 +130,17 @@ impl UnfinishedSend {
         let lock = file.path().with_extension(LOCK);
         let failed = |e| StateError::disk(format_args!("cannot use {}", file.path().display()), &e);
         let Some(locked) = lock_patiently(&lock).map_err(failed)? else {
-            return Self::unremembered(recipient);
+            return Self::in_memory(recipient);
         };
         let text = match file.read() {
             Err(error) if is_worthless(&error) => None,
             text => text?,
         };
-        let mut send = Self::unremembered(recipient)?;
-        let mut remembered = send.lock();
-        remembered.owned = Some(Owned { file, lock, _locked: locked });
-        let found = text.and_then(|text| remembered.read(&text));
-        drop(remembered);
+        let mut send = Self::in_memory(recipient)?;
+        let mut record = send.lock();
+        record.owned = Some(LockedFile { file, lock, _locked: locked });
+        let found = text.and_then(|text| record.read(&text));
+        drop(record);
         send.capability = found.unwrap_or(send.capability);
         Ok(send)
     }
@@ -149,10 +149,10 @@ impl UnfinishedSend {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn unremembered(recipient: &Recipient) -> Result<Self, StateError> {
+    pub fn in_memory(recipient: &Recipient) -> Result<Self, StateError> {
         let (allowlist, receivers) = (recipient.allowlist(), Vec::new());
-        let remembered = Remembered { port: None, receivers, allowlist, owned: None };
-        Ok(Self { capability: new_capability()?, remembered: Mutex::new(remembered) })
+        let record = SendRecord { port: None, receivers, allowlist, owned: None };
+        Ok(Self { capability: new_capability()?, record: Mutex::new(record) })
     }
 
     /// Starts anew: all tickets of earlier runs become invalid.
@@ -161,16 +161,16 @@ impl UnfinishedSend {
     /// The earlier record cannot be removed, or the system has no randomness.
     pub fn renew(&mut self) -> Result<(), StateError> {
         self.capability = new_capability()?;
-        let mut remembered = self.lock();
-        (remembered.port, remembered.receivers) = (None, Vec::new());
-        if let Some(owned) = &remembered.owned {
+        let mut record = self.lock();
+        (record.port, record.receivers) = (None, Vec::new());
+        if let Some(owned) = &record.owned {
             // These marks are under the old key and can no longer be read.
             let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
             remove(owned.file.path()).map_err(|e| {
                 StateError::disk(format_args!("cannot remove {}", owned.file.path().display()), &e)
             })?;
         }
-        if let Some(allowlist) = &mut remembered.allowlist {
+        if let Some(allowlist) = &mut record.allowlist {
             allowlist.read(&[]);
         }
         Ok(())
@@ -207,8 +207,8 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written.
     pub fn remember(&self, port: u16) -> Result<(), StateError> {
-        self.change(|remembered| {
-            remembered.port = Some(port);
+        self.change(|record| {
+            record.port = Some(port);
             true
         })
     }
@@ -222,8 +222,8 @@ impl UnfinishedSend {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn remember_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { receivers, .. }| {
+    pub fn add_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
+        self.change(|SendRecord { receivers, .. }| {
             if receivers.first() == Some(&receiver) {
                 return false;
             }
@@ -238,8 +238,8 @@ impl UnfinishedSend {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn forget_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { receivers, allowlist, .. }| {
+    pub fn remove_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
+        self.change(|SendRecord { receivers, allowlist, .. }| {
             receivers.retain(|known| *known != receiver);
             allowlist.iter_mut().for_each(|allowlist| allowlist.set(receiver, Stage::Done));
             true
@@ -263,7 +263,7 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written. The change still holds until this is dropped.
     pub fn admit(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { allowlist, .. }| {
+        self.change(|SendRecord { allowlist, .. }| {
             allowlist.iter_mut().for_each(|allowlist| allowlist.admit(receiver));
             allowlist.is_some()
         })
@@ -273,8 +273,8 @@ impl UnfinishedSend {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn has_begun(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { allowlist, .. }| {
+    pub fn record_accepted(&self, receiver: NodeId) -> Result<(), StateError> {
+        self.change(|SendRecord { allowlist, .. }| {
             allowlist.iter_mut().for_each(|allowlist| allowlist.set(receiver, Stage::Begun));
             allowlist.is_some()
         })
@@ -283,12 +283,12 @@ impl UnfinishedSend {
     /// Handles an orderly stop or failure of the send. It stays valid for receivers that have begun
     /// and for contacts of the user; if there are none, the record is removed. The record of a send
     /// that crashes stays as it was.
-    pub fn settle(&self, is_known: impl Fn(NodeId) -> bool) {
-        let settled = self.change(|remembered| {
-            let Remembered { receivers, allowlist: Some(allowlist), .. } = remembered else {
+    pub fn end_run(&self, is_known: impl Fn(NodeId) -> bool) {
+        let settled = self.change(|record| {
+            let SendRecord { receivers, allowlist: Some(allowlist), .. } = record else {
                 return false;
             };
-            allowlist.settle(is_known);
+            allowlist.retain_resumable(is_known);
             receivers.retain(|receiver| allowlist.admits(*receiver));
             true
         });
@@ -309,28 +309,24 @@ impl UnfinishedSend {
     }
 
     /// Returns whether a record of an earlier run of this send may still exist.
-    pub fn may_be_remembered(
-        state: &StateDir,
-        canonical_paths: &[PathBuf],
-        recipient: &Recipient,
-    ) -> bool {
+    pub fn may_exist(state: &StateDir, canonical_paths: &[PathBuf], recipient: &Recipient) -> bool {
         let name = Path::new(FOLDER).join(recipient.record_name(canonical_paths));
         state.folder().is_some_and(|folder| !is_absent(&folder.join(name)))
     }
 
     /// Applies `change`, and writes the record if it returns true.
-    fn change(&self, change: impl FnOnce(&mut Remembered) -> bool) -> Result<(), StateError> {
-        let mut remembered = self.lock();
-        if change(&mut remembered) { remembered.write(&self.capability) } else { Ok(()) }
+    fn change(&self, change: impl FnOnce(&mut SendRecord) -> bool) -> Result<(), StateError> {
+        let mut record = self.lock();
+        if change(&mut record) { record.write(&self.capability) } else { Ok(()) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
+    fn lock(&self) -> MutexGuard<'_, SendRecord> {
         // Ignores poisoning: these are plain lists, and a panic elsewhere leaves none inconsistent.
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Remembered {
+impl SendRecord {
     fn write(&self, capability: &Capability) -> Result<(), StateError> {
         let (Some(owned), Some(port)) = (&self.owned, self.port) else { return Ok(()) };
         let capability = BASE32_NOPAD.encode(capability.as_bytes());

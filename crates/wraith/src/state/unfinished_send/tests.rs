@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::SystemTime;
 
 use super::*;
-use crate::state::commit::Step;
+use crate::state::commit::CommitStep;
 use crate::state::commit::faults::{self, Fault};
 
 fn home() -> (tempfile::TempDir, StateDir) {
@@ -45,16 +45,16 @@ fn receivers_come_and_go_without_the_secret_ever_being_off_the_disk() {
     let path = folder.path().join(FOLDER).join(Recipient::Bearer.record_name(&paths(&["/a"])));
     let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
     for n in 0..2 * MAX_RECEIVERS as u8 {
-        faults::set(Some(Fault::Error(Step::Rename)));
-        first.remember_receiver(node(100)).unwrap_err();
+        faults::set(Some(Fault::Error(CommitStep::Rename)));
+        first.add_receiver(node(100)).unwrap_err();
         faults::set(None);
-        let mut there = Remembered { port: None, receivers: vec![], allowlist: None, owned: None };
+        let mut there = SendRecord { port: None, receivers: vec![], allowlist: None, owned: None };
         let capability = there.read(&fs::read_to_string(&path).unwrap());
         assert_eq!(capability.as_ref(), Some(&secret), "a full disk leaves what was there");
-        first.remember_receiver(node(n)).unwrap();
+        first.add_receiver(node(n)).unwrap();
     }
-    first.forget_receiver(node(100)).unwrap();
-    (0..MAX_RECEIVERS as u8 + 14).for_each(|n| first.forget_receiver(node(n)).unwrap());
+    first.remove_receiver(node(100)).unwrap();
+    (0..MAX_RECEIVERS as u8 + 14).for_each(|n| first.remove_receiver(node(n)).unwrap());
     drop(first);
     let again = open(&home, &["/a"]).unwrap();
     assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
@@ -88,7 +88,7 @@ fn a_record_of_another_version_is_no_record_and_a_newer_one_left_alone() {
 }
 
 #[test]
-fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
+fn a_ticket_from_a_code_stays_valid_for_its_joiner_after_a_crash() {
     let (_folder, home) = home();
     let open_for_code = || for_code(&home, 1);
     let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
@@ -121,7 +121,7 @@ fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
 }
 
 #[test]
-fn a_send_by_code_that_was_stopped_is_remembered_for_who_has_begun_only() {
+fn a_stopped_send_by_code_is_kept_only_for_receivers_that_accepted() {
     let (_folder, home) = home();
     let open = || for_code(&home, 2);
     let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
@@ -130,19 +130,19 @@ fn a_send_by_code_that_was_stopped_is_remembered_for_who_has_begun_only() {
     let secret = begun.capability().clone();
     begun.admit(node(1)).unwrap();
     begun.admit(node(2)).unwrap();
-    begun.has_begun(node(2)).unwrap();
-    begun.settle(|_| false);
+    begun.record_accepted(node(2)).unwrap();
+    begun.end_run(|_| false);
     drop(begun);
     let again = open();
     assert_eq!((again.capability(), again.allowed()), (&secret, Some(vec![node(2)])));
-    again.forget_receiver(node(2)).unwrap();
-    again.settle(|_| false);
+    again.remove_receiver(node(2)).unwrap();
+    again.end_run(|_| false);
     drop(again);
     assert_ne!(open().capability(), &secret);
 }
 
 #[test]
-fn a_send_that_begins_anew_ends_what_was_given_before() {
+fn a_renewed_send_invalidates_earlier_tickets() {
     let (_folder, home) = home();
     let open = || for_code(&home, 1);
     let node = wraith_crypto::SecretIdentity::from_seed([1; 32]).node_id();
@@ -150,7 +150,7 @@ fn a_send_that_begins_anew_ends_what_was_given_before() {
     let secret = first.capability().clone();
     first.remember(1).unwrap();
     first.admit(node).unwrap();
-    first.has_begun(node).unwrap();
+    first.record_accepted(node).unwrap();
     first.renew().unwrap();
     assert_eq!((first.port(), first.allowed()), (None, Some(Vec::new())));
     first.remember(2).unwrap();

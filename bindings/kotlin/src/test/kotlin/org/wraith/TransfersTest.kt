@@ -165,7 +165,7 @@ class TransfersTest {
     @Test
     fun `a contact is sent to without a code`() = within {
         val (sender, receiver) = newNode() to newNode()
-        val listener = receiver.listen(folder.resolve("in").toString(), Admit.EVERYBODY)
+        val listener = receiver.listen(folder.resolve("in").toString(), AcceptFilter.ANY_PEER)
         sender.addContact(Contact("anna", receiver.nodeId(), listOf(listener.address())))
         val offer = sender.offer(Content.Paths(listOf("$film")), Recipient.Contact("anna"), OfferOptions())
         val incoming = listener.nextOffer()!!

@@ -18,7 +18,7 @@ use wraith_crypto::NodeId;
 use wraith_files::Entry;
 use wraith_transfer::{Event, Exception, Receipt};
 
-use super::format::{Fate, encode, encode_stream, write_head};
+use super::format::{EntryResult, encode, encode_stream, write_head};
 use crate::state::commit::Commit;
 use crate::state::error::plain;
 
@@ -33,39 +33,39 @@ const ID_LETTERS: usize = 12;
 
 /// Writes receipt files (see the module docs).
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct ReceiptWriter {
     /// A file, or a folder with one file per receiver.
     place: PathBuf,
-    state: Mutex<KeeperState>,
+    state: Mutex<WriterState>,
 }
 
 #[derive(Debug, Default)]
-struct KeeperState {
+struct WriterState {
     by: Option<NodeId>,
-    parts: Option<io::Result<Parts>>,
+    parts: Option<io::Result<PartFiles>>,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct PartFiles {
     manifest: BufWriter<File>,
     rows: File,
     /// Bytes of the entry being written.
     buffer: Vec<u8>,
 }
 
-impl Keeper {
-    /// Creates a keeper that writes to `place`.
+impl ReceiptWriter {
+    /// Creates a writer that writes to `place`.
     pub(crate) fn at(place: &Path) -> Self {
         Self { place: place.to_owned(), state: Mutex::default() }
     }
 
     /// Handles an event of the transfer engine. After the last one, returns the path of the receipt
     /// file, or why there is none.
-    pub(crate) fn tell(&self, event: &Event<'_>) -> Option<Result<PathBuf, String>> {
+    pub(crate) fn record_event(&self, event: &Event<'_>) -> Option<Result<PathBuf, String>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Connected { peer, .. } => state.by = Some(*peer),
-            Event::Offer(_) => state.parts = Some(self.folder().and_then(|f| Parts::open(&f))),
+            Event::Offer(_) => state.parts = Some(self.folder().and_then(|f| PartFiles::open(&f))),
             Event::Entry { entry, .. } => state.with(|parts| parts.entry(entry)),
             Event::Root { number, root } => state.with(|parts| parts.root(*number, root)),
             Event::Excepted { number, exception } => {
@@ -75,9 +75,9 @@ impl Keeper {
                 let (by, parts) = (state.by.take(), state.parts.take());
                 let parts = parts.expect("an offer is made before its receipt comes");
                 let by = by.expect("and a connection before both");
-                let kept = parts.and_then(|parts| self.keep(parts, receipt, &by));
+                let written = parts.and_then(|parts| self.write(parts, receipt, &by));
                 let shown = self.place.display();
-                return Some(kept.map_err(|e| format!("cannot write {shown}: {}", plain(&e))));
+                return Some(written.map_err(|e| format!("cannot write {shown}: {}", plain(&e))));
             }
             _ => {}
         }
@@ -93,13 +93,13 @@ impl Keeper {
         Ok(place.parent().map_or(place.clone(), Path::to_owned))
     }
 
-    fn keep(&self, parts: Parts, receipt: &Receipt, by: &NodeId) -> io::Result<PathBuf> {
+    fn write(&self, parts: PartFiles, receipt: &Receipt, by: &NodeId) -> io::Result<PathBuf> {
         let mut place = path::absolute(&self.place)?;
         if place.is_dir() {
             let id = blake3::hash(&receipt.to_bytes()).to_hex();
             place.push(format!("{}.receipt", &id[..ID_LETTERS]));
         }
-        let commit = Commit::begin(&place)?;
+        let commit = Commit::start(&place)?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
         write_head(&mut out, receipt, by)?;
         parts.copy_to(&mut out, receipt)?;
@@ -110,8 +110,8 @@ impl Keeper {
     }
 }
 
-impl KeeperState {
-    fn with(&mut self, act: impl FnOnce(&mut Parts) -> io::Result<()>) {
+impl WriterState {
+    fn with(&mut self, act: impl FnOnce(&mut PartFiles) -> io::Result<()>) {
         if let Some(Ok(parts)) = &mut self.parts
             && let Err(error) = act(parts)
         {
@@ -120,7 +120,7 @@ impl KeeperState {
     }
 }
 
-impl Parts {
+impl PartFiles {
     fn open(folder: &Path) -> io::Result<Self> {
         let manifest = tempfile::tempfile_in(folder)?;
         let rows = tempfile::tempfile_in(folder)?;
@@ -170,10 +170,10 @@ impl Parts {
             left -= 4 + bytes.len() as u64;
             let (entry, _) = Entry::decode(&bytes).map_err(io::Error::other)?;
             line.clear();
-            let fate = next_row(&mut rows)?;
-            let size = if fate.exception.is_none() { entry.size() } else { 0 };
+            let result = next_row(&mut rows)?;
+            let size = if result.exception.is_none() { entry.size() } else { 0 };
             has = has.saturating_add(size);
-            encode(&entry, &fate, &mut line);
+            encode(&entry, &result, &mut line);
             out.write_all(&line)?;
         }
         if has != receipt.bytes {
@@ -188,7 +188,7 @@ fn row_at(number: u32) -> u64 {
 }
 
 /// Returns the result for the next entry. Rows never written, and those after the last, are zeros.
-fn next_row(rows: &mut impl Read) -> io::Result<Fate> {
+fn next_row(rows: &mut impl Read) -> io::Result<EntryResult> {
     let mut row = [0; ROW_BYTES];
     let mut filled = 0;
     while filled < ROW_BYTES {
@@ -198,7 +198,7 @@ fn next_row(rows: &mut impl Read) -> io::Result<Fate> {
         }
     }
     let root = (row[1] == 1).then(|| *row[2..].first_chunk().expect("a row has a root"));
-    Ok(Fate { exception: Exception::from_number(row[0].into()), root })
+    Ok(EntryResult { exception: Exception::from_number(row[0].into()), root })
 }
 
 #[cfg(test)]
@@ -222,15 +222,15 @@ mod tests {
         let peer = SecretIdentity::from_seed([1; 32]).node_id();
         let suite = wraith_transport::Suite::Aes256Gcm;
         for (bytes, is_kept) in [(9, false), (15, false), (10, true)] {
-            let keeper = Keeper::at(&place);
+            let writer = ReceiptWriter::at(&place);
             let remote = "127.0.0.1:9".parse::<std::net::SocketAddr>().unwrap().into();
-            keeper.tell(&Event::Connected { peer, remote, suite, instance: None });
-            keeper.tell(&Event::Offer(&Offer::default()));
+            writer.record_event(&Event::Connected { peer, remote, suite, instance: None });
+            writer.record_event(&Event::Offer(&Offer::default()));
             for (number, entry) in (0..).zip([file(b"a", 10), file(b"b", 5)]) {
-                keeper.tell(&Event::Entry { number, entry: &entry });
-                keeper.tell(&Event::Root { number, root: [7; 32] });
+                writer.record_event(&Event::Entry { number, entry: &entry });
+                writer.record_event(&Event::Root { number, root: [7; 32] });
             }
-            keeper.tell(&Event::Excepted { number: 1, exception: Exception::Blocked });
+            writer.record_event(&Event::Excepted { number: 1, exception: Exception::Blocked });
             let receipt = Receipt {
                 transfer_id: [0; 16],
                 sender: peer,
@@ -244,8 +244,8 @@ mod tests {
                 durability_number: None,
                 signature: [0; 64],
             };
-            let kept = keeper.tell(&Event::Done { receipt: &receipt }).unwrap();
-            assert_eq!((kept.is_ok(), place.exists()), (is_kept, is_kept), "{kept:?}");
+            let written = writer.record_event(&Event::Done { receipt: &receipt }).unwrap();
+            assert_eq!((written.is_ok(), place.exists()), (is_kept, is_kept), "{written:?}");
         }
     }
 }

@@ -23,28 +23,28 @@ use wraith_transfer::{
 };
 use wraith_transport::{Endpoint, Role as PathRole};
 
-use self::long_code::LongCodeNews;
-use self::sessions::{Session, Standing};
+use self::long_code::LongCodeEvent;
+use self::sessions::{Session, SessionRole};
 use super::rediscovery::Rediscovery;
-use super::retry::{Window, not_back};
-use super::task::Shared;
-use crate::code_end::{burned, expired};
+use super::retry::{ReconnectWindow, reconnect_error};
+use super::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
+use crate::join_code::{burned, expired};
 use crate::node::Node;
+use crate::paths::SocketPaths;
 use crate::payload::Payload;
-use crate::report::Sent;
+use crate::report::OfferSummary;
 use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
-use crate::ways::Ways;
 
 pub(crate) use self::long_code::LongCode;
 
 /// Messages from the threads of the transfers.
-pub(crate) enum News {
+pub(crate) enum SessionEvent {
     /// The session's peer has sent the secret, and its instance if it has one. Its thread waits for
     /// the verdict: a rejected peer gets no offer and causes no events.
-    Knows(u64, Option<u64>, std::sync::mpsc::Sender<()>),
+    SecretProven(u64, Option<u64>, std::sync::mpsc::Sender<()>),
     /// The session's receiver has accepted.
     Accepted(u64),
     Ended(u64, Box<Result<SendReport, TransferError>>),
@@ -54,43 +54,43 @@ pub(crate) enum News {
 
 /// The two codes of an offer.
 #[derive(Clone, Copy)]
-enum Kind {
+enum CodeKind {
     Short,
     Long,
 }
 
 /// A serving sender (see the module docs).
-pub(crate) struct Serving {
+pub(crate) struct OfferServer {
     node: Node,
     payload: Payload,
     settings: SendSettings,
     unfinished: Arc<UnfinishedSend>,
     rediscovery: Rediscovery,
     endpoint: Endpoint,
-    ways: Ways,
+    paths: SocketPaths,
     parallel: ParallelConnections,
     sent_roots: SentRoots,
     code: Option<CodeAnnouncement>,
     /// A long code for the same offer, if there is one.
     long_code: LongCode,
-    shared: Shared,
-    tell: UnboundedSender<News>,
+    shared: TaskState,
+    event_tx: UnboundedSender<SessionEvent>,
     sessions: Vec<Session>,
-    sent: Sent,
+    sent: OfferSummary,
     next_id: u64,
     /// Options for the next session, whose tree is already walked.
     surveyed: Option<(u64, Arc<SendOptions>)>,
     /// When to stop waiting; `None` while a receiver is served, or if the wait has no limit.
     deadline: Option<Instant>,
     /// The reconnect window of a single receiver.
-    window: Window,
+    window: ReconnectWindow,
     /// The error with which the last receiver was lost.
     lost: Option<TransferError>,
     /// Why no further receiver can come; `None` while one can.
     closing: Option<Error>,
 }
 
-impl Serving {
+impl OfferServer {
     #[allow(clippy::too_many_arguments, reason = "an offer's parts, put together once")]
     pub fn new(
         node: Node,
@@ -98,48 +98,51 @@ impl Serving {
         settings: SendSettings,
         unfinished: Arc<UnfinishedSend>,
         rediscovery: Rediscovery,
-        ways: Ways,
+        paths: SocketPaths,
         parallel: ParallelConnections,
         code: Option<CodeAnnouncement>,
         long_code: LongCode,
-        shared: Shared,
-    ) -> (Self, UnboundedReceiver<News>) {
-        let (tell, news) = mpsc::unbounded_channel();
+        shared: TaskState,
+    ) -> (Self, UnboundedReceiver<SessionEvent>) {
+        let (event_tx, events) = mpsc::unbounded_channel();
         let sent_roots = unfinished.sent_roots();
-        let deadline = settings.patience.first.map(|first| Instant::now() + first);
-        let settings_patience = settings.patience;
-        let sent = Sent { receivers: 0, lacking: 0, last: None, report: None };
+        let deadline = settings.timeouts.first.map(|first| Instant::now() + first);
+        let settings_timeouts = settings.timeouts;
+        let sent = OfferSummary { receivers: 0, lacking: 0, last: None, report: None };
         let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
         let (lost, closing) = (None, None);
-        let serving = Self {
+        let server = Self {
             node,
             payload,
             settings,
             unfinished,
             rediscovery,
-            endpoint: ways.endpoint().clone(),
-            ways,
+            endpoint: paths.endpoint().clone(),
+            paths,
             parallel,
             sent_roots,
             code,
             long_code,
             shared,
-            tell,
+            event_tx,
             sessions,
             sent,
             next_id,
             surveyed,
             deadline,
-            window: Window::new(settings_patience),
+            window: ReconnectWindow::new(settings_timeouts),
             lost,
             closing,
         };
-        (serving, news)
+        (server, events)
     }
 
     /// Serves until the receivers have confirmed everything, or further waiting is pointless.
-    pub async fn run(mut self, mut news: UnboundedReceiver<News>) -> Result<Sent, Error> {
-        let result = self.serve(&mut news).await;
+    pub async fn run(
+        mut self,
+        mut events: UnboundedReceiver<SessionEvent>,
+    ) -> Result<OfferSummary, Error> {
+        let result = self.serve_until_done(&mut events).await;
         self.endpoint.start_close();
         self.endpoint.closed().await;
         let (code, long_code) = (self.code.take(), std::mem::take(&mut self.long_code));
@@ -152,12 +155,12 @@ impl Serving {
         if result.is_err() || self.settings.receivers.is_none() {
             let contacts = self.node.contacts().load().ok();
             let is_known = |node| contacts.as_ref().is_some_and(|book| book.with(node).is_some());
-            self.unfinished.settle(is_known);
+            self.unfinished.end_run(is_known);
         }
         result?;
         let sent = self.sent.clone();
         if let Some((peer, remote)) = &sent.last {
-            self.node.remember_meeting(*peer, remote);
+            self.node.store_last_seen(*peer, remote);
         }
         // An offer to any number of receivers continues with the same ticket later.
         if self.settings.receivers.is_some() && sent.lacking == 0 {
@@ -166,13 +169,16 @@ impl Serving {
         Ok(sent)
     }
 
-    async fn serve(&mut self, news: &mut UnboundedReceiver<News>) -> Result<(), Error> {
+    async fn serve_until_done(
+        &mut self,
+        events: &mut UnboundedReceiver<SessionEvent>,
+    ) -> Result<(), Error> {
         self.survey();
         if let Some(code) = &mut self.code {
             code.start_serving();
         }
         let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
-        let mut changes = self.ways.changes();
+        let mut changes = self.paths.changes();
         loop {
             tokio::select! {
                 Ok(()) = changes.changed() => self.rediscovery.addresses_changed(),
@@ -180,46 +186,50 @@ impl Serving {
                     Some(connection) => self.admit(connection),
                     None => return Err(Error::new(ErrorKind::Other, "the socket is gone")),
                 },
-                Some(happened) = news.recv() => match happened {
-                    News::Knows(id, instance, verdict) => {
-                        if self.choose(id, instance).await {
-                            self.attend(id);
+                Some(event) = events.recv() => match event {
+                    SessionEvent::SecretProven(id, instance, verdict) => {
+                        if self.admit_receiver(id, instance).await {
+                            self.manage_path(id);
                             // The session's thread may have ended meanwhile.
                             let _ = verdict.send(());
                         }
                     }
-                    News::Accepted(id) => self.accepted(id),
-                    News::Unreadable(error) => return Err(error.into()),
-                    News::Ended(id, result) => {
-                        if let Some(end) = self.ended(id, *result, news).await {
+                    SessionEvent::Accepted(id) => self.receiver_accepted(id),
+                    SessionEvent::Unreadable(error) => return Err(error.into()),
+                    SessionEvent::Ended(id, result) => {
+                        if let Some(end) = self.session_ended(id, *result, events).await {
                             return end;
                         }
                     }
                 },
                 Some(event) = next_of(&mut self.code) => {
-                    if let Some(failure) = self.code_event(event, Kind::Short) {
-                        self.stop_all(news).await;
+                    if let Some(failure) = self.code_event(event, CodeKind::Short) {
+                        self.stop_all(events).await;
                         return Err(failure);
                     }
                 }
-                happened = self.long_code.next() => match happened {
-                    LongCodeNews::Made(code) => self.shared.publisher.tell(Event::LongCode(code)),
-                    LongCodeNews::Event(event) => {
-                        if let Some(failure) = self.code_event(event, Kind::Long) {
-                            self.stop_all(news).await;
+                event = self.long_code.next() => match event {
+                    LongCodeEvent::Made(code) => {
+                        self.shared.publisher.publish(Event::LongCode(code));
+                    }
+                    LongCodeEvent::Announcement(event) => {
+                        if let Some(failure) = self.code_event(event, CodeKind::Long) {
+                            self.stop_all(events).await;
                             return Err(failure);
                         }
                     }
                 },
-                () = sleep_until_if(self.deadline) => {
+                () = sleep_until_deadline(self.deadline) => {
                     return Err(match self.lost.take() {
-                        Some(error) => not_back(error, self.settings.patience.reconnect).into(),
-                        None => nobody_came(),
+                        Some(error) => {
+                            reconnect_error(error, self.settings.timeouts.reconnect).into()
+                        }
+                        None => no_receiver(),
                     });
                 }
                 () = token.cancelled() => {
                     let is_idle = self.receivers().next().is_none();
-                    self.stop_all(news).await;
+                    self.stop_all(events).await;
                     return match (self.settings.receivers, is_idle) {
                         (None, true) => Ok(()),
                         // The last receipt arrived together with the stop request.
@@ -238,11 +248,11 @@ impl Serving {
 
     /// Returns the sessions being served.
     fn receivers(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
+        self.sessions.iter().filter(|session| session.role == SessionRole::Receiver)
     }
 
     /// Returns the end of the sentence about a code that ended.
-    fn who_has_it(&self, nobody: &str) -> String {
+    fn receivers_done_text(&self, nobody: &str) -> String {
         match self.sent.receivers {
             0 => nobody.to_owned(),
             1 => " (1 receiver had everything)".to_owned(),
@@ -251,36 +261,36 @@ impl Serving {
     }
 
     /// Handles an event of a code. Returns an error if it ends the offer.
-    fn code_event(&mut self, event: CodeEvent, of: Kind) -> Option<Error> {
+    fn code_event(&mut self, event: CodeEvent, of: CodeKind) -> Option<Error> {
         let publisher = &self.shared.publisher;
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
-                publisher.tell(Event::CodeUsed { place, peer });
-                self.send_away_who_lost_their_place();
+                publisher.publish(Event::CodeUsed { place, peer });
+                self.disconnect_disallowed();
                 if !self.is_several() {
                     self.withdraw_other(of);
                 }
                 return None;
             }
             CodeEvent::PunchRequest(_, call) => {
-                self.ways.let_in(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
                 return None;
             }
             CodeEvent::Lost(place, why) => {
-                publisher.tell(Event::PlaceLost { place, why });
+                publisher.publish(Event::PlaceLost { place, why });
                 return None;
             }
             CodeEvent::Back(place) => {
-                publisher.tell(Event::PlaceBack(place));
+                publisher.publish(Event::PlaceBack(place));
                 return None;
             }
             CodeEvent::WrongGuess(place) => {
-                publisher.tell(Event::CodeBurned(place.clone()));
-                burned(place, &self.who_has_it("; no receiver got any file"))
+                publisher.publish(Event::CodeBurned(place.clone()));
+                burned(place, &self.receivers_done_text("; no receiver got any file"))
             }
             CodeEvent::Expired => {
-                publisher.tell(Event::CodeExpired);
-                expired(&self.who_has_it(""))
+                publisher.publish(Event::CodeExpired);
+                expired(&self.receivers_done_text(""))
             }
             _ => return None,
         };
@@ -289,7 +299,7 @@ impl Serving {
             return Some(failure);
         }
         if self.is_several() {
-            self.shared.publisher.tell(Event::NobodyNew(failure.clone()));
+            self.shared.publisher.publish(Event::ClosedToNewReceivers(failure.clone()));
         }
         self.closing = Some(failure);
         None
@@ -297,22 +307,22 @@ impl Serving {
 
     /// Withdraws the other code. The two codes share one place: when one was used, the other is
     /// void.
-    fn withdraw_other(&mut self, used: Kind) {
+    fn withdraw_other(&mut self, used: CodeKind) {
         match used {
-            Kind::Long => {
+            CodeKind::Long => {
                 if let Some(code) = self.code.take() {
                     tokio::spawn(code.close());
                 }
             }
-            Kind::Short => drop(tokio::spawn(std::mem::take(&mut self.long_code).close())),
+            CodeKind::Short => drop(tokio::spawn(std::mem::take(&mut self.long_code).close())),
         }
     }
 
     /// Manages the path of a receiver's connection.
-    fn attend(&self, id: u64) {
+    fn manage_path(&self, id: u64) {
         if let Some(session) = self.sessions.iter().find(|session| session.id == id) {
             let receiver = self.is_several().then_some(id);
-            self.ways.attend(
+            self.paths.manage_path(
                 &session.connection,
                 PathRole::Responder,
                 &self.shared.publisher,
@@ -324,10 +334,10 @@ impl Serving {
     /// Walks the tree for the first session before any receiver is connected.
     fn survey(&mut self) {
         let (id, options) = self.prepare();
-        let (theirs, tell) = (Arc::clone(&options), self.tell.clone());
+        let (theirs, event_tx) = (Arc::clone(&options), self.event_tx.clone());
         let walk = move || {
             if let Err(error) = theirs.survey() {
-                drop(tell.send(News::Unreadable(error)));
+                drop(event_tx.send(SessionEvent::Unreadable(error)));
             }
         };
         // If no thread starts, the first receiver waits for the counts.
@@ -337,7 +347,7 @@ impl Serving {
 }
 
 /// Ends all transfers when the work ends in any way. Their threads notice by the closed connection.
-impl Drop for Serving {
+impl Drop for OfferServer {
     fn drop(&mut self) {
         if let Some((_, options)) = &self.surveyed {
             // Stops a walk that no session waits for.
@@ -361,13 +371,13 @@ async fn next_of(code: &mut Option<CodeAnnouncement>) -> Option<CodeEvent> {
     }
 }
 
-async fn sleep_until_if(deadline: Option<Instant>) {
+async fn sleep_until_deadline(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-fn nobody_came() -> Error {
-    Error::because(ErrorKind::NotFound, "no receiver came in time", Cause::NobodyCame)
+fn no_receiver() -> Error {
+    Error::because(ErrorKind::NotFound, "no receiver came in time", Cause::NoReceiver)
 }

@@ -21,10 +21,10 @@ const PROXY_TIMEOUT: Duration = Duration::from_secs(8);
 /// Selects the proxy for each server, such as a relay or a rendezvous server. Direct traffic
 /// between two machines uses no proxy.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Choice);
+pub struct Proxies(ProxyChoice);
 
 #[derive(Clone, Debug, Default)]
-enum Choice {
+enum ProxyChoice {
     #[default]
     None,
     One(ProxyUrl),
@@ -44,7 +44,7 @@ impl Proxies {
     /// The URL is invalid. The message is for people, and omits the URL, which may contain a
     /// password.
     pub fn one(url: &str) -> Result<Self, UrlError> {
-        url.parse().map(|url| Self(Choice::One(url)))
+        url.parse().map(|url| Self(ProxyChoice::One(url)))
     }
 
     /// Uses the proxies and exceptions of the environment: `https_proxy`, `HTTPS_PROXY`,
@@ -53,16 +53,16 @@ impl Proxies {
     /// # Errors
     /// The variable with an invalid URL, and why.
     pub fn of_environment() -> Result<Self, (&'static str, UrlError)> {
-        Environment::read().map(|environment| Self(Choice::Environment(environment)))
+        Environment::read().map(|environment| Self(ProxyChoice::Environment(environment)))
     }
 
     /// Returns the proxy for a host, without its credentials; `None` if it has none.
     #[must_use]
     pub fn for_host(&self, host: &str) -> Option<&ProxyUrl> {
         match &self.0 {
-            Choice::None => None,
-            Choice::One(url) => Some(url),
-            Choice::Environment(environment) => environment.proxy_for(host),
+            ProxyChoice::None => None,
+            ProxyChoice::One(url) => Some(url),
+            ProxyChoice::Environment(environment) => environment.proxy_for(host),
         }
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_is_asked_of_socks5_proxies_alone() {
+    fn only_socks5_proxies_get_udp_associations() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 9));
         assert!(proxies_of("socks5", proxy).associate("relay.example", 443).is_some());
         assert!(proxies_of("http", proxy).associate("relay.example", 443).is_none());

@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use tracing::debug;
 use wraith_transport::{PORT_GUESSES_MAX, PathHandle, PortGuessing, Role};
 
-use super::Ways;
-use super::seen::is_public;
+use super::SocketPaths;
+use super::observed::is_public;
 use crate::route::PathKind;
 
 /// Bytes that the connection must have carried since the last attempt. [`PORT_GUESSES_MAX`] probes
@@ -30,7 +30,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// The role of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum PunchRole {
     /// Probes this address from many sockets.
     Sockets(SocketAddrV4),
     /// Probes many ports of this address.
@@ -39,14 +39,14 @@ enum Part {
 
 /// The NAT behaviour that a list of addresses shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outside {
+enum NatMapping {
     /// All destinations see the same address.
-    One(SocketAddrV4),
+    Stable(SocketAddrV4),
     /// Each destination sees another port.
-    Drawn(Ipv4Addr),
+    PerDestination(Ipv4Addr),
 }
 
-impl Outside {
+impl NatMapping {
     fn of(addresses: &[SocketAddr]) -> Option<Self> {
         let v4 = |address: &SocketAddr| match address {
             SocketAddr::V4(v4) => Some(*v4).filter(is_public),
@@ -55,19 +55,19 @@ impl Outside {
         let public: HashSet<_> = addresses.iter().filter_map(v4).collect();
         let mut ports: HashMap<Ipv4Addr, usize> = HashMap::new();
         public.iter().for_each(|address| *ports.entry(*address.ip()).or_default() += 1);
-        let only = |address| (public.len() == 1).then_some(Self::One(address));
+        let only = |address| (public.len() == 1).then_some(Self::Stable(address));
         let drawn = ports.into_iter().filter(|(_, count)| *count > 1).map(|(ip, _)| ip).min();
-        drawn.map(Self::Drawn).or_else(|| only(*public.iter().next()?))
+        drawn.map(Self::PerDestination).or_else(|| only(*public.iter().next()?))
     }
 }
 
-impl Part {
+impl PunchRole {
     /// Returns our role, from the addresses that both sides exchanged; `None` if the method is
     /// useless here.
-    fn of(told: &[SocketAddr], heard: &[SocketAddr]) -> Option<Self> {
-        match (Outside::of(told)?, Outside::of(heard)?) {
-            (Outside::Drawn(_), Outside::One(to)) => Some(Self::Sockets(to)),
-            (Outside::One(_), Outside::Drawn(ip)) => Some(Self::Ports(ip)),
+    fn of(sent: &[SocketAddr], received: &[SocketAddr]) -> Option<Self> {
+        match (NatMapping::of(sent)?, NatMapping::of(received)?) {
+            (NatMapping::PerDestination(_), NatMapping::Stable(to)) => Some(Self::Sockets(to)),
+            (NatMapping::Stable(_), NatMapping::PerDestination(ip)) => Some(Self::Ports(ip)),
             _ => None,
         }
     }
@@ -75,12 +75,12 @@ impl Part {
 
 /// Budget of a connection for this method.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct ProbeBudget {
     /// Bytes carried at the time of the last attempt.
     carried: u64,
 }
 
-impl Spent {
+impl ProbeBudget {
     /// Returns whether another attempt is justified for a connection that has carried so many
     /// bytes.
     fn is_worth_it(&self, carried: u64) -> bool {
@@ -88,32 +88,32 @@ impl Spent {
     }
 }
 
-impl Ways {
-    /// Tries the method for a relayed connection, after ordinary punching failed. `told` is the
+impl SocketPaths {
+    /// Tries the method for a relayed connection, after ordinary punching failed. `sent` is the
     /// list that the peer has of our addresses, regardless of later observations.
-    pub(super) async fn punch_many(
+    pub(super) async fn punch_symmetric(
         &self,
         path: &PathHandle,
-        told: &[SocketAddr],
-        spent: &mut Spent,
+        sent: &[SocketAddr],
+        budget: &mut ProbeBudget,
         secret: [u8; 32],
         role: Role,
     ) {
         let stats = path.stats();
         let carried = stats.bytes_sent + stats.bytes_received;
-        let part = Part::of(told, &path.peer_candidates());
-        let begun = match part.filter(|_| spent.is_worth_it(carried)) {
-            Some(Part::Ports(ip)) => self.ask_ports(path, secret, role, ip).await,
-            Some(Part::Sockets(to)) => self.ask_from_sockets(path, secret, role, to).await,
+        let role_here = PunchRole::of(sent, &path.peer_candidates());
+        let started = match role_here.filter(|_| budget.is_worth_it(carried)) {
+            Some(PunchRole::Ports(ip)) => self.probe_ports(path, secret, role, ip).await,
+            Some(PunchRole::Sockets(to)) => self.probe_from_sockets(path, secret, role, to).await,
             None => false,
         };
-        if begun {
-            spent.carried = carried;
+        if started {
+            budget.carried = carried;
         }
     }
 
     /// Our role if the other side's NAT varies its ports. Returns false if it could not start.
-    async fn ask_ports(
+    async fn probe_ports(
         &self,
         path: &PathHandle,
         secret: [u8; 32],
@@ -133,7 +133,7 @@ impl Ways {
     }
 
     /// Our role if our own NAT varies its ports. Returns false if it could not start.
-    async fn ask_from_sockets(
+    async fn probe_from_sockets(
         &self,
         path: &PathHandle,
         secret: [u8; 32],
@@ -147,7 +147,7 @@ impl Ways {
         }
         self.close_when_silent();
         let many = PortGuessing::Sockets(opened.clone());
-        let begun = self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
+        let started = self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
         let followed = async {
             while self.inner.node.route(&path.remote()).kind == PathKind::Relay {
                 if events.next().await.is_err() {
@@ -157,11 +157,11 @@ impl Ways {
         };
         // The path of the connection shows later whether it succeeded. Until then, nothing else is
         // tried.
-        if begun {
+        if started {
             let _ = timeout(FOLLOW_WAIT, followed).await;
         }
         self.inner.sockets.close(&opened, &path.remote());
-        begun
+        started
     }
 
     /// Starts the task that closes idle sockets, unless it is running.
@@ -169,12 +169,12 @@ impl Ways {
         if self.inner.closes_sockets.swap(true, Ordering::AcqRel) {
             return;
         }
-        let ways = self.unguarded();
+        let paths = self.unguarded();
         self.spawn(async move {
             loop {
                 sleep(SILENCE / 4).await;
-                if ways.inner.sockets.close_silent(SILENCE) == 0 {
-                    return ways.inner.closes_sockets.store(false, Ordering::Release);
+                if paths.inner.sockets.close_silent(SILENCE) == 0 {
+                    return paths.inner.closes_sockets.store(false, Ordering::Release);
                 }
             }
         });
@@ -190,34 +190,34 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_with_many_ports_before_it_is_worth_it() {
-        let is_worth_it = |since, carried| Spent { carried: since }.is_worth_it(carried);
+    fn symmetric_punching_waits_for_enough_carried_bytes() {
+        let is_worth_it = |since, carried| ProbeBudget { carried: since }.is_worth_it(carried);
         assert!(!is_worth_it(0, WORTH_BYTES - 1) && is_worth_it(0, WORTH_BYTES));
         assert!(!is_worth_it(WORTH_BYTES, WORTH_BYTES + 1) && is_worth_it(9, 9 + WORTH_BYTES));
     }
 
     #[test]
-    fn sides_agree_on_their_parts_and_have_none_where_it_is_of_no_use() {
+    fn both_sides_derive_matching_roles_or_none() {
         let home = addresses(&["192.168.1.2:5000", "198.51.100.7:5000", "[2001:db8::1]:5000"]);
         let drawn = addresses(&["10.0.0.2:6000", "203.0.113.9:40001", "203.0.113.9:61000"]);
         let (to, ip) = ("198.51.100.7:5000".parse().unwrap(), "203.0.113.9".parse().unwrap());
-        assert_eq!(Part::of(&drawn, &home), Some(Part::Sockets(to)));
-        assert_eq!(Part::of(&home, &drawn), Some(Part::Ports(ip)));
+        assert_eq!(PunchRole::of(&drawn, &home), Some(PunchRole::Sockets(to)));
+        assert_eq!(PunchRole::of(&home, &drawn), Some(PunchRole::Ports(ip)));
         let hidden = addresses(&["192.168.1.2:5000"]);
         let several = addresses(&["198.51.100.7:5000", "198.51.100.8:5000"]);
         for other in [&hidden, &several, &drawn, &Vec::new()] {
-            assert_eq!(Part::of(&drawn, other), None, "{other:?}");
-            assert_eq!(Part::of(other, &drawn), None, "{other:?}");
+            assert_eq!(PunchRole::of(&drawn, other), None, "{other:?}");
+            assert_eq!(PunchRole::of(other, &drawn), None, "{other:?}");
         }
-        assert_eq!(Part::of(&home, &home), None);
+        assert_eq!(PunchRole::of(&home, &home), None);
     }
 
     #[test]
-    fn what_is_seen_of_a_side_after_it_told_its_list_would_part_the_two() {
+    fn roles_follow_from_the_sent_addresses_and_not_from_later_observations() {
         let home = addresses(&["198.51.100.7:5000"]);
-        let told = addresses(&["203.0.113.9:40001"]);
+        let sent = addresses(&["203.0.113.9:40001"]);
         let seen_since = addresses(&["203.0.113.9:40001", "203.0.113.9:61000"]);
-        assert_eq!((Part::of(&told, &home), Part::of(&home, &told)), (None, None));
-        assert!(matches!(Part::of(&seen_since, &home), Some(Part::Sockets(_))));
+        assert_eq!((PunchRole::of(&sent, &home), PunchRole::of(&home, &sent)), (None, None));
+        assert!(matches!(PunchRole::of(&seen_since, &home), Some(PunchRole::Sockets(_))));
     }
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_particular_address_stands_alone() {
+    fn a_specific_bind_address_is_the_only_one() {
         let bound = "127.0.0.1:9".parse().unwrap();
         assert_eq!(reachable(bound), [bound]);
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_somebody_sees_come_before_loopback_and_once() {
+    fn observed_addresses_come_before_loopback_without_duplicates() {
         let own = addresses(&["10.0.0.1:9", "127.0.0.1:9"]);
         let with = |seen: &[&str]| with_seen(own.clone(), addresses(seen));
         assert_eq!(
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn every_port_that_is_seen_of_one_address_is_kept_in_this_order() {
+    fn all_observed_ports_of_an_address_are_kept_in_order() {
         let seen = ["192.0.2.1:40000", "192.0.2.1:40001", "192.0.2.1:40000"];
         let expected = ["10.0.0.1:9", "192.0.2.1:40000", "192.0.2.1:40001"];
         assert_eq!(with_seen(addresses(&["10.0.0.1:9"]), addresses(&seen)), addresses(&expected));
     }
 
     #[test]
-    fn what_is_seen_has_room_on_a_machine_with_many_addresses() {
+    fn observed_addresses_have_room_on_a_machine_with_many_addresses() {
         let all = (1..=40).map(|n| IpAddr::from([10, 0, 0, n])).chain(ips(&["127.0.0.1"]));
         let own = ordered(all.collect()).into_iter().map(|ip| SocketAddr::new(ip, 9)).collect();
         let seen = addresses(&["192.0.2.1:8", "192.0.2.1:7"]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed_where_a_port_is_known() {
+    fn no_port_is_guessed_if_one_is_known() {
         let known = addresses(&["192.0.2.1:40000"]);
         assert_eq!(guess(&known, "192.0.2.1".parse().unwrap(), 9), None);
         let other = "192.0.2.2".parse().unwrap();

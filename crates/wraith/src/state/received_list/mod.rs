@@ -9,11 +9,14 @@
 //!   that bound, the oldest lists are removed.
 //! - A list that cannot be written causes a warning and never fails the transfer.
 
-mod list;
+mod format;
 mod recorder;
 mod store;
 
-pub use list::{Fault, Head, Line, Lines, Rest, What, open};
-pub(super) use list::{Sum, field, number, word};
-pub use recorder::Recorder;
+pub use format::{
+    OmittedCounts, ProofError, ReceiptEntry, ReceiptEntryKind, ReceiptHeader, ReceivedListReader,
+    open,
+};
+pub(super) use format::{Sum, field, number, word};
+pub use recorder::ReceivedListRecorder;
 pub use store::{ReceivedList, ReceivedStore};

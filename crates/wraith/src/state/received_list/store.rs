@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use wraith_transfer::Receipt;
 
-use super::list::{self, Fault, Head, Lines};
+use super::format::{self, ProofError, ReceiptHeader, ReceivedListReader};
 use crate::state::dir::StateDir;
 use crate::state::error::{StateError, StateErrorKind};
 
@@ -49,8 +49,8 @@ impl ReceivedList {
     ///
     /// # Errors
     /// It cannot be read, has a newer version, or does not start like a record.
-    pub fn open(&self) -> Result<(Head, Lines), Fault> {
-        list::open(File::open(&self.path)?)
+    pub fn open(&self) -> Result<(ReceiptHeader, ReceivedListReader), ProofError> {
+        format::open(File::open(&self.path)?)
     }
 }
 

@@ -14,7 +14,7 @@ use wraith_discovery::{MAX_RELAYS, RelayAddr};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
-use super::{Ways, lock};
+use super::{SocketPaths, lock};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 
@@ -22,7 +22,7 @@ use crate::event_publisher::EventPublisher;
 const CONNECTED_MAX: usize = 8;
 /// Pause between two attempts at the first connection to a relay. Afterwards, its client reconnects
 /// by itself.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// A relay configured by the user.
 #[derive(Clone, PartialEq, Eq)]
@@ -57,13 +57,13 @@ impl fmt::Display for RelayServer {
 #[derive(Debug)]
 pub(super) struct RelayTable {
     relays: Relays,
-    connected: Mutex<Vec<Connected>>,
+    connected: Mutex<Vec<ConnectedRelay>>,
     /// Number of the user's relays that were tried, successfully or not.
     tried: watch::Sender<usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Connected {
+struct ConnectedRelay {
     host: String,
     port: u16,
     client: RelayClient,
@@ -76,7 +76,7 @@ impl RelayTable {
     }
 
     /// Waits until this many relays were tried.
-    pub async fn tried(&self, wanted: usize) {
+    pub async fn wait_until_tried(&self, wanted: usize) {
         // `self` holds the sender, so the wait cannot fail.
         let _ = self.tried.subscribe().wait_for(|tried| *tried >= wanted).await;
     }
@@ -95,7 +95,7 @@ impl RelayTable {
     /// Returns each client once, for queries of our observed addresses.
     pub fn clients(&self) -> Vec<RelayClient> {
         let mut clients: Vec<RelayClient> = Vec::new();
-        for Connected { client, .. } in lock(&self.connected).iter() {
+        for ConnectedRelay { client, .. } in lock(&self.connected).iter() {
             let is_known = |known: &RelayClient| known.status().same_channel(&client.status());
             if !clients.iter().any(is_known) {
                 clients.push(client.clone());
@@ -126,7 +126,8 @@ impl RelayTable {
 
     /// Returns the connection to this relay; connects if there is none.
     async fn client(&self, config: RelayConfig) -> Result<RelayClient, RelayError> {
-        let known = |relay: &&Connected| relay.host == config.host && relay.port == config.port;
+        let known =
+            |relay: &&ConnectedRelay| relay.host == config.host && relay.port == config.port;
         let there = lock(&self.connected).iter().find(known).map(|relay| relay.client.clone());
         if let Some(client) = there {
             return match config.pin {
@@ -144,7 +145,7 @@ impl RelayTable {
         let mut connected = lock(&self.connected);
         // The relay may already be known under another name. Two connections from our one UDP
         // socket would take each other's replies.
-        if let Some(known) = connected.iter().find(|relay| is_one(&relay.client, &client)) {
+        if let Some(known) = connected.iter().find(|relay| is_same_relay(&relay.client, &client)) {
             client = known.client.clone();
         }
         let quicker = connected.iter().find(|relay| relay.host == host && relay.port == port);
@@ -159,17 +160,17 @@ impl RelayTable {
         if let Some(idle) = idle.filter(|_| connected.len() >= CONNECTED_MAX) {
             connected.remove(idle);
         }
-        connected.push(Connected { host, port, client: client.clone(), mailbox: None });
+        connected.push(ConnectedRelay { host, port, client: client.clone(), mailbox: None });
         Ok(client)
     }
 
-    fn waits(&self, client: &RelayClient, mailbox: RelayAddr) {
+    fn set_mailbox(&self, client: &RelayClient, mailbox: RelayAddr) {
         let mut connected = lock(&self.connected);
         let (host, port) = (mailbox.host(), mailbox.port());
-        let known = |relay: &&mut Connected| relay.host == host && relay.port == port;
+        let known = |relay: &&mut ConnectedRelay| relay.host == host && relay.port == port;
         match connected.iter_mut().find(known) {
             Some(relay) => relay.mailbox = Some(mailbox),
-            None => connected.push(Connected {
+            None => connected.push(ConnectedRelay {
                 host: host.to_owned(),
                 port,
                 client: client.clone(),
@@ -181,14 +182,14 @@ impl RelayTable {
 
 /// Returns whether both clients are connected to one process: a relay shows one certificate at all
 /// its addresses, and draws one secret at its start.
-fn is_one(one: &RelayClient, other: &RelayClient) -> bool {
+fn is_same_relay(one: &RelayClient, other: &RelayClient) -> bool {
     let observe = |client: &RelayClient| client.status().borrow().observe;
     one.pin() == other.pin() && observe(one).is_some() && observe(one) == observe(other)
 }
 
 /// Which events to report about relays at which we cannot wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RelayNews {
+pub(crate) enum RelayReports {
     /// Report all failures.
     All,
     /// Report only final refusals. An unreachable relay is also reported as a meeting place.
@@ -214,14 +215,14 @@ pub(crate) fn is_final(why: &RelayError) -> bool {
     )
 }
 
-impl Ways {
-    /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good. `publisher`
-    /// gets an event for the first failure.
-    pub(super) async fn wait_at(
+impl SocketPaths {
+    /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good.
+    /// `publisher` gets an event for the first failure.
+    pub(super) async fn register_at(
         &self,
         server: &RelayServer,
         publisher: &EventPublisher,
-        news: RelayNews,
+        reports: RelayReports,
     ) {
         let mut first = true;
         loop {
@@ -229,22 +230,22 @@ impl Ways {
             if std::mem::take(&mut first) {
                 self.inner.relays.tried.send_modify(|tried| *tried += 1);
                 if let Err(why) = &waiting
-                    && (news == RelayNews::All || is_final(why))
+                    && (reports == RelayReports::All || is_final(why))
                 {
-                    publisher.tell(cannot_wait(server, why));
+                    publisher.publish(cannot_wait(server, why));
                 }
             }
             match waiting {
                 Ok(client) => {
-                    self.has_changed();
-                    self.see_anew().await;
+                    self.notify_changed();
+                    self.observe_again().await;
                     return self.watch_draining(&client).await;
                 }
                 // A retry would only use up the rate limit of this address.
                 Err(why) if is_final(&why) => return,
                 Err(_) => {}
             }
-            sleep(RETRY).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -257,7 +258,7 @@ impl Ways {
             status.wait_for(|now| now.draining != draining).await.map(|now| now.draining)
         {
             draining = now;
-            self.has_changed();
+            self.notify_changed();
         }
     }
 
@@ -270,7 +271,7 @@ impl Ways {
         let mailbox = client.register(secret).await?;
         let address = RelayAddr::new(&server.host, server.port, *client.pin(), mailbox)
             .map_err(|error| RelayError::Unreachable(std::io::Error::other(error)))?;
-        self.inner.relays.waits(&client, address);
+        self.inner.relays.set_mailbox(&client, address);
         Ok(client)
     }
 
@@ -287,7 +288,7 @@ impl Ways {
 
     /// Returns the configuration of a relay, with our credentials if it is one of the user's.
     fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
-        let settings = self.inner.node.way_settings();
+        let settings = self.inner.node.path_settings();
         let own = settings.relays.iter().find(|own| own.host == host && own.port == port);
         let mut config = RelayConfig::new(host, port);
         if let Some(own) = own {

@@ -1,12 +1,14 @@
 //! The paths to and from a socket: addresses of this machine, port mappings, relays, and observed
-//! addresses (those that other hosts see). There is one [`Ways`] per socket, from the first ticket
-//! that names the socket to the end.
+//! addresses (those that other hosts see). There is one [`SocketPaths`] per socket, from the first
+//! ticket that names the socket to the end.
 //!
 //! ```text
-//!   mapping    a port mapped by the router                   relays      connections to relays, and mailboxes there
-//!   seen       our addresses as relays and DHT nodes see us  attend      moves a connection from a relay to a direct path
-//!   many       hole punching if one NAT varies its ports
-//!   proxies    how relays and rendezvous servers are reached
+//!   mapping        a port mapped by the router
+//!   relays         connections to relays, and mailboxes there
+//!   observed       our addresses as relays and DHT nodes see us
+//!   path_manager   moves a connection from a relay to a direct path
+//!   symmetric_nat  hole punching if one NAT varies its ports
+//!   proxies        how relays and rendezvous servers are reached
 //! ```
 //!
 //! Invariants:
@@ -17,11 +19,11 @@
 //! - If only direct paths are allowed, no relay is used.
 
 pub(crate) mod addresses;
-mod attend;
-mod many;
+mod observed;
+mod path_manager;
 mod proxies;
 mod relays;
-mod seen;
+mod symmetric_nat;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
@@ -41,14 +43,14 @@ use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
 use self::addresses::{guess, reachable, with_seen};
+use self::observed::ObservedAddresses;
 use self::relays::RelayTable;
-use self::seen::Seen;
 use crate::event_publisher::EventPublisher;
 use crate::node::{Node, Socket};
 
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
-pub(crate) use self::relays::{RelayNews, is_final};
+pub(crate) use self::relays::{RelayReports, is_final};
 
 /// How long a ticket that a user waits for may wait for a router and a relay. A router that grants
 /// ports answers within milliseconds, or with UPnP after the second over which devices spread their
@@ -57,7 +59,7 @@ const TICKET_WAIT: Duration = Duration::from_secs(2);
 
 /// The allowed paths of a node, in both directions.
 #[derive(Clone, Debug)]
-pub(crate) struct WaySettings {
+pub(crate) struct PathSettings {
     /// Ask the router for a port mapping.
     pub port_mapping: bool,
     /// Relays at which the node waits.
@@ -70,7 +72,7 @@ pub(crate) struct WaySettings {
     pub connect: Arc<dyn ConnectRelay>,
 }
 
-impl Default for WaySettings {
+impl Default for PathSettings {
     fn default() -> Self {
         Self {
             port_mapping: false,
@@ -85,7 +87,7 @@ impl Default for WaySettings {
 /// The paths of a socket (see the module docs). Clones are handles of the same paths; dropping the
 /// last one ends everything.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct SocketPaths {
     inner: Arc<Inner>,
     /// `None` in the handles of its own tasks.
     _guard: Option<Arc<Guard>>,
@@ -117,45 +119,45 @@ struct Inner {
     sockets: SocketPool,
     /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
-    seen: Seen,
+    observed: ObservedAddresses,
     /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
     /// The tasks of connections and relays; they end with this.
     tasks: Mutex<JoinSet<()>>,
 }
 
-impl Ways {
+impl SocketPaths {
     /// Creates the paths of a dialled socket and starts to open them. `publisher` gets events about
     /// unusable relays.
-    pub fn to_accept(
+    pub fn for_accepting(
         node: &Node,
         socket: Socket,
         publisher: &Arc<EventPublisher>,
-        news: RelayNews,
+        reports: RelayReports,
     ) -> Self {
-        let ways = Self::to_dial(node, socket);
-        let (settings, bound) = (node.way_settings(), ways.endpoint().local_addr());
+        let paths = Self::for_dialling(node, socket);
+        let (settings, bound) = (node.path_settings(), paths.endpoint().local_addr());
         if !bound.ip().is_unspecified() {
-            return ways;
+            return paths;
         }
         let _entered = node.runtime().enter();
         if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
             let mapping = PortMapping::request(port);
-            ways.watch_mapping(&mapping);
-            *lock(&ways.inner.mapping) = Some(mapping);
+            paths.watch_mapping(&mapping);
+            *lock(&paths.inner.mapping) = Some(mapping);
         }
         if !settings.direct_only {
             for server in &settings.relays {
                 let (theirs, server, publisher) =
-                    (ways.unguarded(), server.clone(), Arc::clone(publisher));
-                ways.spawn(async move { theirs.wait_at(&server, &publisher, news).await });
+                    (paths.unguarded(), server.clone(), Arc::clone(publisher));
+                paths.spawn(async move { theirs.register_at(&server, &publisher, reports).await });
             }
         }
-        ways
+        paths
     }
 
     /// Creates the paths of a socket that only dials. Nothing is opened before it is needed.
-    pub fn to_dial(node: &Node, socket: Socket) -> Self {
+    pub fn for_dialling(node: &Node, socket: Socket) -> Self {
         let inner = Arc::new(Inner {
             node: node.clone(),
             endpoint: socket.endpoint,
@@ -163,7 +165,7 @@ impl Ways {
             relays: RelayTable::new(socket.relays),
             sockets: socket.further,
             closes_sockets: AtomicBool::default(),
-            seen: Seen::default(),
+            observed: ObservedAddresses::default(),
             changed: watch::Sender::new(0),
             tasks: Mutex::default(),
         });
@@ -182,28 +184,28 @@ impl Ways {
 
     /// Returns whether direct connections are allowed, in both directions.
     pub fn allows_direct(&self) -> bool {
-        !self.inner.node.way_settings().relay_only
+        !self.inner.node.path_settings().relay_only
     }
 
     /// Returns whether relays are allowed.
     pub fn allows_relays(&self) -> bool {
-        !self.inner.node.way_settings().direct_only
+        !self.inner.node.path_settings().direct_only
     }
 
-    /// Returns our current addresses and mailboxes. `told` is our IP address as seen by a server;
-    /// it is usable if the router forwards the port.
-    pub fn reach(&self, told: Option<IpAddr>) -> Reach {
-        Reach { addresses: self.addresses(told), relays: self.mailboxes() }
+    /// Returns our current addresses and mailboxes. `observed_ip` is our IP address as seen by a
+    /// server; it is usable if the router forwards the port.
+    pub fn reach(&self, observed_ip: Option<IpAddr>) -> Reach {
+        Reach { addresses: self.addresses(observed_ip), relays: self.mailboxes() }
     }
 
     /// Returns a function that evaluates [`Self::reach`] later.
     pub fn make_reach(&self) -> MakeReach {
-        let ways = self.unguarded();
-        Box::new(move |told| ways.reach(told))
+        let paths = self.unguarded();
+        Box::new(move |observed_ip| paths.reach(observed_ip))
     }
 
     /// Returns the addresses for dialling us, the most useful first.
-    pub fn addresses(&self, told: Option<IpAddr>) -> Vec<SocketAddr> {
+    pub fn addresses(&self, observed_ip: Option<IpAddr>) -> Vec<SocketAddr> {
         if !self.allows_direct() {
             return Vec::new();
         }
@@ -212,8 +214,8 @@ impl Ways {
         if !bound.ip().is_unspecified() {
             return own;
         }
-        let mut seen: Vec<_> = self.mapped().into_iter().chain(self.inner.seen.all()).collect();
-        seen.extend(told.and_then(|ip| guess(own.iter().chain(&seen), ip, bound.port())));
+        let mut seen: Vec<_> = self.mapped().into_iter().chain(self.inner.observed.all()).collect();
+        seen.extend(observed_ip.and_then(|ip| guess(own.iter().chain(&seen), ip, bound.port())));
         with_seen(own, seen)
     }
 
@@ -232,26 +234,26 @@ impl Ways {
         self.inner.changed.subscribe()
     }
 
-    fn has_changed(&self) {
+    fn notify_changed(&self) {
         self.inner.changed.send_modify(|count| *count += 1);
     }
 
     fn watch_mapping(&self, mapping: &PortMapping) {
-        let (ways, mut status) = (self.unguarded(), mapping.status());
+        let (paths, mut status) = (self.unguarded(), mapping.status());
         let mut before = None;
         self.spawn(async move {
             while status.changed().await.is_ok() {
                 let now = status.borrow_and_update().external();
                 if now != before {
                     before = now;
-                    ways.has_changed();
+                    paths.notify_changed();
                 }
             }
         });
     }
 
     /// Waits briefly for the router and the relays, for a ticket that is shown only once.
-    pub async fn settled(&self) {
+    pub async fn wait_until_ready(&self) {
         let mapping = lock(&self.inner.mapping).as_ref().map(PortMapping::status);
         let router = async {
             if let Some(mut status) = mapping {
@@ -260,14 +262,14 @@ impl Ways {
             }
         };
         let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();
-        let wanted = if waits { self.inner.node.way_settings().relays.len() } else { 0 };
-        let relays = self.inner.relays.tried(wanted);
+        let wanted = if waits { self.inner.node.path_settings().relays.len() } else { 0 };
+        let relays = self.inner.relays.wait_until_tried(wanted);
         // A router or relay that does not answer is not in the ticket.
         drop(timeout(TICKET_WAIT, async { tokio::join!(router, relays) }).await);
     }
 
     /// Keeps `connection` on its best path and reports the path, until the connection ends.
-    pub fn attend(
+    pub fn manage_path(
         &self,
         connection: &Connection,
         role: Role,
@@ -278,9 +280,9 @@ impl Ways {
         if let Some(name) = self.inner.relays.name_of(&remote) {
             self.inner.node.routes().add_relay(remote, name);
         }
-        let (ways, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
+        let (paths, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
         let events = path.events();
-        self.spawn(attend::attend(ways, path, events, role, publisher, receiver));
+        self.spawn(path_manager::manage_path(paths, path, events, role, publisher, receiver));
     }
 
     /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the
@@ -335,21 +337,21 @@ impl Ways {
 
     /// Runs [`Self::punch`] in the background, for a peer that dials afterwards. The peer may have
     /// a port whose NAT mapping has expired; it then gets the new one.
-    pub fn let_in(&self, secret: [u8; 32], candidates: Vec<SocketAddr>) {
-        let ways = self.unguarded();
+    pub fn punch_for_caller(&self, secret: [u8; 32], candidates: Vec<SocketAddr>) {
+        let paths = self.unguarded();
         self.spawn(async move {
-            ways.see().await;
-            ways.punch(secret, Role::Responder, candidates).await;
+            paths.observe().await;
+            paths.punch(secret, Role::Responder, candidates).await;
         });
     }
 
-    /// Runs [`Self::let_in`] for each of these calls.
-    pub fn let_callers_in(&self, mut events: ContactEvents) {
-        let ways = self.unguarded();
+    /// Runs [`Self::punch_for_caller`] for each of these calls.
+    pub fn punch_for_callers(&self, mut events: ContactEvents) {
+        let paths = self.unguarded();
         self.spawn(async move {
             while let Some(event) = events.next().await {
                 if let ContactEvent::PunchRequest(_, call) = event {
-                    ways.let_in(call.punch_secret, call.reach.addresses);
+                    paths.punch_for_caller(call.punch_secret, call.reach.addresses);
                 }
             }
         });

@@ -19,7 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{Event, InPlace, Receipt};
 
-use super::list::{Head, Line, Rest, What, Writer, encode, field};
+use super::format::{
+    ListWriter, OmittedCounts, ReceiptEntry, ReceiptEntryKind, ReceiptHeader, encode, field,
+};
 use super::store::{self, PART, ReceivedStore};
 use crate::state::commit::{Commit, FolderLock};
 use crate::state::dir::StateDir;
@@ -29,26 +31,26 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// The recorder of one transfer, over all its connections. Errors are reported by [`Self::finish`].
 #[derive(Debug)]
-pub struct Recorder {
+pub struct ReceivedListRecorder {
     state: StateDir,
     out: PathBuf,
     /// Size limit of the record in bytes.
     room: u64,
-    progress: Mutex<Progress>,
+    progress: Mutex<RecorderState>,
 }
 
 #[derive(Debug)]
-enum Progress {
+enum RecorderState {
     /// Recording is off.
     Off,
     /// Nothing was accepted yet. Contains the transfer ID, once it is known.
     Waiting(Option<[u8; 16]>),
-    Writing(Part),
+    Writing(PartFile),
     Failed(String),
 }
 
 #[derive(Debug)]
-struct Part {
+struct PartFile {
     path: PathBuf,
     lines: BufWriter<File>,
     /// The target folder; the handle follows it if it is moved.
@@ -57,49 +59,49 @@ struct Part {
     /// Bytes of the entries.
     end: u64,
     /// Counts of omitted entries.
-    rest: Rest,
+    rest: OmittedCounts,
 }
 
-impl Recorder {
+impl ReceivedListRecorder {
     /// Creates a recorder for a transfer into `out`. `room` is the size limit of the record; `None`
     /// turns recording off.
     pub fn new(state: &StateDir, out: &Path, room: Option<u64>) -> Self {
         let is_on = room.is_some() && state.folder().is_some();
-        let progress = if is_on { Progress::Waiting(None) } else { Progress::Off };
+        let progress = if is_on { RecorderState::Waiting(None) } else { RecorderState::Off };
         let (state, out, room) = (state.clone(), out.to_owned(), room.unwrap_or(0));
         Self { state, out, room, progress: Mutex::new(progress) }
     }
 
     /// Handles an event of the transfer engine.
-    pub fn tell(&self, event: &Event<'_>) {
+    pub fn record_event(&self, event: &Event<'_>) {
         match event {
             Event::Offer(offer) => {
-                if let Progress::Waiting(transfer) = &mut *self.lock() {
+                if let RecorderState::Waiting(transfer) = &mut *self.lock() {
                     *transfer = Some(offer.transfer_id);
                 }
             }
             Event::Accepted => {
                 let mut progress = self.lock();
-                if let Progress::Waiting(Some(transfer)) = *progress {
-                    *progress = match Part::open(&self.state, &self.out, transfer) {
-                        Ok(part) => Progress::Writing(part),
-                        Err(why) => Progress::Failed(why),
+                if let RecorderState::Waiting(Some(transfer)) = *progress {
+                    *progress = match PartFile::open(&self.state, &self.out, transfer) {
+                        Ok(part) => RecorderState::Writing(part),
+                        Err(why) => RecorderState::Failed(why),
                     };
                 }
-                progress.begin();
+                progress.start();
             }
             Event::InPlace { path, what } => {
-                let what = match *what {
-                    InPlace::Folder => What::Folder,
-                    InPlace::Link { target } => What::Link { target: target.to_vec() },
+                let kind = match *what {
+                    InPlace::Folder => ReceiptEntryKind::Folder,
+                    InPlace::Link { target } => ReceiptEntryKind::Link { target: target.to_vec() },
                     InPlace::File { bytes, entry, root: (tree, root) } => {
-                        What::File { bytes, entry, tree, root }
+                        ReceiptEntryKind::File { bytes, entry, tree, root }
                     }
                     InPlace::Absent { bytes, entry, exception, root } => {
-                        What::Absent { exception, bytes, entry, root }
+                        ReceiptEntryKind::Absent { exception, bytes, entry, root }
                     }
                 };
-                self.lock().write(path.as_bytes(), &what, self.room);
+                self.lock().write(path.as_bytes(), &kind, self.room);
             }
             _ => {}
         }
@@ -114,11 +116,11 @@ impl Recorder {
         receipt: &Receipt,
         from: NodeId,
         identity: &SecretIdentity,
-    ) -> Result<Rest, String> {
-        match std::mem::replace(&mut *self.lock(), Progress::Off) {
-            Progress::Off | Progress::Waiting(_) => Ok(Rest::default()),
-            Progress::Failed(why) => Err(why),
-            Progress::Writing(part) => {
+    ) -> Result<OmittedCounts, String> {
+        match std::mem::replace(&mut *self.lock(), RecorderState::Off) {
+            RecorderState::Off | RecorderState::Waiting(_) => Ok(OmittedCounts::default()),
+            RecorderState::Failed(why) => Err(why),
+            RecorderState::Writing(part) => {
                 let path = part.path.clone();
                 let made = part.finish(self.room, receipt, from, identity);
                 let rest = made.map_err(|error| cannot_write(&path, &error))?;
@@ -130,22 +132,22 @@ impl Recorder {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RecorderState> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Progress {
-    fn begin(&mut self) {
+impl RecorderState {
+    fn start(&mut self) {
         let Self::Writing(part) = self else { return };
-        if let Err(error) = part.begin() {
+        if let Err(error) = part.start() {
             *self = Self::Failed(cannot_write(&part.path, &error));
         }
     }
 
-    fn write(&mut self, path: &[u8], what: &What, room: u64) {
+    fn write(&mut self, path: &[u8], kind: &ReceiptEntryKind, room: u64) {
         let Self::Writing(part) = self else { return };
-        if let Err(error) = part.write(path, what, room) {
+        if let Err(error) = part.write(path, kind, room) {
             *self = Self::Failed(cannot_write(&part.path, &error));
         }
     }
@@ -155,7 +157,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {}", path.display(), plain(error))
 }
 
-impl Part {
+impl PartFile {
     fn open(state: &StateDir, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
         let store = ReceivedStore::of(state).map_err(|error: StateError| error.to_string())?;
         let lists = store.folder().expect("nothing is recorded in memory");
@@ -174,24 +176,24 @@ impl Part {
         });
         let (file, folder) = made.map_err(|error| cannot_write(&path, &error))?;
         let lines = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let (buffer, rest) = (Vec::new(), Rest::default());
+        let (buffer, rest) = (Vec::new(), OmittedCounts::default());
         Ok(Self { path, lines, folder, buffer, end: 0, rest })
     }
 
     /// Starts a connection, which lists all present entries again.
-    fn begin(&mut self) -> io::Result<()> {
+    fn start(&mut self) -> io::Result<()> {
         self.lines.flush()?;
         self.lines.get_ref().set_len(0)?;
-        (self.end, self.rest) = (0, Rest::default());
+        (self.end, self.rest) = (0, OmittedCounts::default());
         Ok(())
     }
 
-    fn write(&mut self, path: &[u8], what: &What, room: u64) -> io::Result<()> {
+    fn write(&mut self, path: &[u8], kind: &ReceiptEntryKind, room: u64) -> io::Result<()> {
         self.buffer.clear();
-        encode(path, what, &mut self.buffer);
+        encode(path, kind, &mut self.buffer);
         let end = self.end + self.buffer.len() as u64;
         if !self.rest.is_empty() || end > room {
-            self.rest.add(what);
+            self.rest.add(kind);
             return Ok(());
         }
         self.end = end;
@@ -209,17 +211,17 @@ impl Part {
         receipt: &Receipt,
         from: NodeId,
         identity: &SecretIdentity,
-    ) -> io::Result<Rest> {
+    ) -> io::Result<OmittedCounts> {
         self.lines.flush()?;
         let folder = self.folder()?;
         let by = identity.node_id();
-        let head = Head { receipt: receipt.clone(), by, from, folder };
+        let head = ReceiptHeader { receipt: receipt.clone(), by, from, folder };
         let lists = self.path.parent().expect("a part is in the folder of the lists");
         let place = store::place(lists, receipt);
-        let commit = Commit::begin(&place)?;
+        let commit = Commit::start(&place)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
-        let mut writer = Writer::begin(out, &head, room, self.rest)?;
-        each(lines_of(self.lines.get_ref())?, |line| writer.line(&line))?;
+        let mut writer = ListWriter::start(out, &head, room, self.rest)?;
+        each(lines_of(self.lines.get_ref())?, |line| writer.entry(&line))?;
         let (mut out, rest) = writer.seal(identity)?;
         out.flush()?;
         drop(out);
@@ -237,11 +239,11 @@ fn lines_of(mut file: &File) -> io::Result<BufReader<&File>> {
 /// Calls `of` with each entry; skips other fields.
 fn each(
     mut reader: impl io::BufRead,
-    mut of: impl FnMut(Line) -> io::Result<()>,
+    mut of: impl FnMut(ReceiptEntry) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(field) = field(&mut reader, &mut buffer)? {
-        if let Some(line) = Line::parse(field) {
+        if let Some(line) = ReceiptEntry::parse(field) {
             of(line)?;
         }
     }

@@ -16,7 +16,7 @@ use wraith_dht::AddressQuery;
 use wraith_transport::{Endpoint, is_target};
 
 use super::addresses::reachable;
-use super::{Ways, lock};
+use super::{SocketPaths, lock};
 
 /// Maximum age of an observation that is sent to a peer without a new query. NAT mappings live for
 /// 30 s or more.
@@ -26,10 +26,10 @@ const OTHERS_WAIT: Duration = Duration::from_millis(300);
 /// Additional time, beyond the round trip, for the answer of a relay's other port; both ports share
 /// a path.
 const PORT_WAIT: Duration = Duration::from_millis(50);
-/// Refresh interval of a side that may be called: behind a NAT (`KEEP`) and elsewhere (`LOOK`),
-/// because networks change.
-const KEEP: Duration = Duration::from_secs(25);
-const LOOK: Duration = Duration::from_secs(300);
+/// Refresh interval of a side that may be called: behind a NAT (`NAT_REFRESH`) and elsewhere
+/// (`IDLE_REFRESH`), because networks change.
+const NAT_REFRESH: Duration = Duration::from_secs(25);
+const IDLE_REFRESH: Duration = Duration::from_secs(300);
 /// Number of relays that are asked at both their ports.
 const RELAYS_BY_BOTH: usize = 2;
 /// Number of DHT nodes that are asked.
@@ -40,53 +40,53 @@ const SEEN_MAX: usize = 4;
 
 /// Our observed addresses.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ObservedAddresses {
     addresses: Mutex<Vec<SocketAddr>>,
     /// Time of the last query. Locked during a query, so that concurrent callers wait for its
     /// answers.
     asked: AsyncMutex<Option<Instant>>,
 }
 
-impl Seen {
+impl ObservedAddresses {
     pub fn all(&self) -> Vec<SocketAddr> {
         lock(&self.addresses).clone()
     }
 }
 
-impl Ways {
+impl SocketPaths {
     /// Queries our observed addresses, unless that was just done. Takes at most 3 s, and
     /// [`OTHERS_WAIT`] more than the first answer.
-    pub async fn see(&self) {
-        self.see_after(FRESH).await;
+    pub async fn observe(&self) {
+        self.observe_if_older(FRESH).await;
     }
 
     /// Keeps the observations current for a side that may be called at any time. Behind a NAT, the
     /// traffic also keeps the mapping alive.
-    pub fn keep_seen(&self) {
-        let ways = self.unguarded();
+    pub fn keep_observed_fresh(&self) {
+        let paths = self.unguarded();
         self.spawn(async move {
             loop {
-                ways.see().await;
-                let own = reachable(ways.endpoint().local_addr());
-                let behind_nat = ways.inner.seen.all().iter().any(|seen| !own.contains(seen));
-                sleep(if behind_nat { KEEP } else { LOOK }).await;
+                paths.observe().await;
+                let own = reachable(paths.endpoint().local_addr());
+                let behind_nat = paths.inner.observed.all().iter().any(|seen| !own.contains(seen));
+                sleep(if behind_nat { NAT_REFRESH } else { IDLE_REFRESH }).await;
             }
         });
     }
 
-    pub(super) async fn see_anew(&self) {
-        self.see_after(Duration::ZERO).await;
+    pub(super) async fn observe_again(&self) {
+        self.observe_if_older(Duration::ZERO).await;
     }
 
-    async fn see_after(&self, age: Duration) {
+    async fn observe_if_older(&self, age: Duration) {
         if !self.allows_direct() || !self.inner.endpoint.local_addr().ip().is_unspecified() {
             return;
         }
-        let mut asked = self.inner.seen.asked.lock().await;
+        let mut asked = self.inner.observed.asked.lock().await;
         if asked.is_some_and(|asked| asked.elapsed() < age) {
             return;
         }
-        let mut asking = self.ask().await;
+        let mut asking = self.query_servers().await;
         if asking.is_empty() {
             // Query as soon as there is a server to ask.
             *asked = None;
@@ -95,16 +95,16 @@ impl Ways {
         let addresses = answers(&mut asking).await;
         // Set only now: if this future is dropped earlier, the next caller must query again.
         *asked = Some(Instant::now());
-        let mut known = lock(&self.inner.seen.addresses);
+        let mut known = lock(&self.inner.observed.addresses);
         if !addresses.is_empty() && *known != addresses {
             *known = addresses;
             drop(known);
-            self.has_changed();
+            self.notify_changed();
         }
     }
 
     /// Queries relays and DHT nodes.
-    async fn ask(&self) -> JoinSet<Vec<SocketAddr>> {
+    async fn query_servers(&self) -> JoinSet<Vec<SocketAddr>> {
         let mut asking = JoinSet::new();
         for (number, client) in self.inner.relays.clients().into_iter().enumerate() {
             let status = client.status().borrow().clone();
@@ -112,7 +112,7 @@ impl Ways {
             let endpoint = self.inner.endpoint.clone();
             // A few ports are enough; more queries would leave no room for punches.
             let other = status.udp_other.filter(|_| number < RELAYS_BY_BOTH);
-            asking.spawn(async move { ask_relay(&endpoint, secret, of, other).await });
+            asking.spawn(async move { query_relay(&endpoint, secret, of, other).await });
         }
         for node in self.inner.node.dht_nodes(NODES).await {
             let (endpoint, question) = (self.inner.endpoint.clone(), AddressQuery::new());
@@ -131,7 +131,7 @@ impl Ways {
 
 /// Queries both ports of a relay in parallel. If one port does not answer, the wait is no longer
 /// than the other may need.
-async fn ask_relay(
+async fn query_relay(
     endpoint: &Endpoint,
     secret: [u8; 32],
     of: SocketAddr,
@@ -142,11 +142,11 @@ async fn ask_relay(
         let endpoint = endpoint.clone();
         asking.spawn(async move { endpoint.observe(secret, port).await.ok() });
     }
-    first_and_soon(asking).await
+    first_answers(asking).await
 }
 
 /// Returns the first answer, and those that arrive within the same time again plus [`PORT_WAIT`].
-async fn first_and_soon(mut asking: JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
+async fn first_answers(mut asking: JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
     let begun = Instant::now();
     let mut seen = Vec::new();
     while let Some(answer) = asking.join_next().await {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_of_the_dht_sends_nobody_to_a_group_or_into_a_private_network() {
+    fn observed_addresses_from_the_dht_are_public_unicast_only() {
         for no in ["239.1.1.1:9", "10.0.0.1:9", "100.64.0.1:9", "127.0.0.1:9", "192.0.2.1:0"] {
             assert!(!is_public(&no.parse().unwrap()), "{no}");
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_silent_is_not_waited_for_once_others_have_answered() {
+    async fn a_silent_server_is_not_awaited_after_the_first_answers() {
         let address = |port| vec![SocketAddr::from(([192, 0, 2, 1], port))];
         let mut asking = JoinSet::new();
         for (millis, seen) in [(3000, vec![]), (90, address(7)), (40, vec![]), (200, address(6))] {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_many_that_see_us_at_ports_of_a_nat_that_counts_the_last_are_kept_of_each_family() {
+    async fn the_last_ports_of_a_sequential_nat_are_kept_for_each_family() {
         let mut asking = JoinSet::new();
         let v6: SocketAddr = "[2001:db8::1]:9".parse().unwrap();
         for port in [5, 3, 9, 7, 4, 8] {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_port_that_is_closed_costs_no_more_than_the_time_of_the_other_again() {
+    async fn a_closed_relay_port_delays_the_answer_by_at_most_one_round_trip() {
         let mut asking = JoinSet::new();
         let seen = SocketAddr::from(([192, 0, 2, 1], 7));
         for (millis, seen) in [(2750, None), (40, Some(seen))] {
@@ -250,7 +250,7 @@ mod tests {
             });
         }
         let begun = Instant::now();
-        assert_eq!(first_and_soon(asking).await, [seen]);
+        assert_eq!(first_answers(asking).await, [seen]);
         assert_eq!(begun.elapsed(), Duration::from_millis(80) + PORT_WAIT);
     }
 }

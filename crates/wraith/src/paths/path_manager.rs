@@ -17,8 +17,8 @@ use tracing::debug;
 use wraith_relay::RelayClient;
 use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
-use super::Ways;
-use super::many::Spent;
+use super::SocketPaths;
+use super::symmetric_nat::ProbeBudget;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::route::PathKind;
@@ -40,8 +40,8 @@ const NOT_WANTED: &str = "only relays may be used";
 
 /// Manages the path of a connection until the connection ends, without keeping it open. `events`
 /// are all events of the path.
-pub(super) async fn attend(
-    ways: Ways,
+pub(super) async fn manage_path(
+    paths: SocketPaths,
     path: PathHandle,
     mut events: PathEvents,
     role: Role,
@@ -49,21 +49,21 @@ pub(super) async fn attend(
     receiver: Option<u64>,
 ) {
     let peer = path.peer();
-    let tell = |remote: Addr, why: Option<&str>| {
-        let route = ways.inner.node.route(&remote);
+    let report = |remote: Addr, why: Option<&str>| {
+        let route = paths.inner.node.route(&remote);
         let why = why.map(str::to_owned);
-        publisher.tell_of(receiver, Event::Path { peer, remote, route, why });
+        publisher.publish_for(receiver, Event::Path { peer, remote, route, why });
     };
-    let improving = improve(&ways, &path, role, &tell);
+    let improving = improve(&paths, &path, role, &report);
     tokio::pin!(improving);
     let mut is_improving = true;
-    let mut relay = ways.inner.relays.owner_of(&path.remote());
+    let mut relay = paths.inner.relays.owner_of(&path.remote());
     loop {
         tokio::select! {
             event = events.next() => match event {
                 Ok(PathEvent::Changed(Some(remote))) => {
-                    relay = ways.inner.relays.owner_of(&remote);
-                    tell(remote, None);
+                    relay = paths.inner.relays.owner_of(&remote);
+                    report(remote, None);
                 }
                 Ok(_) => {}
                 Err(_) => return,
@@ -87,28 +87,33 @@ async fn wait_for_session_loss(relay: &Option<(RelayClient, u64)>) {
 }
 
 /// Finds a direct path for a relayed connection.
-async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr, Option<&str>)) {
-    if !ways.allows_direct() {
-        if is_relayed(ways, path) {
-            tell(path.remote(), Some(NOT_WANTED));
+async fn improve(
+    paths: &SocketPaths,
+    path: &PathHandle,
+    role: Role,
+    report: &impl Fn(Addr, Option<&str>),
+) {
+    if !paths.allows_direct() {
+        if is_relayed(paths, path) {
+            report(path.remote(), Some(NOT_WANTED));
         }
         return;
     }
-    let (begun, mut spent) = (Instant::now(), Spent::default());
+    let (start, mut budget) = (Instant::now(), ProbeBudget::default());
     for attempt in 0..ATTEMPTS_MAX {
-        sleep_until(begun + due(attempt)).await;
-        if !is_relayed(ways, path) {
+        sleep_until(start + due(attempt)).await;
+        if !is_relayed(paths, path) {
             continue;
         }
-        ways.see().await;
-        let told = ways.addresses(None);
-        path.set_candidates(told.iter().copied());
+        paths.observe().await;
+        let sent = paths.addresses(None);
+        path.set_candidates(sent.iter().copied());
         let candidates = candidates(path).await;
         let why = if candidates.is_empty() {
             NOT_TOLD
         } else {
             let secret = path.export_secret(format!("punch {attempt}").as_bytes());
-            if let Some(best) = ways.punch(secret, role, candidates).await {
+            if let Some(best) = paths.punch(secret, role, candidates).await {
                 // The dialling side moves the connection for both.
                 if role == Role::Responder || path.migrate_to(best).await.is_ok() {
                     continue;
@@ -117,14 +122,14 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
             }
             NOT_THROUGH
         };
-        if !is_relayed(ways, path) {
+        if !is_relayed(paths, path) {
             continue;
         }
         if attempt == 0 {
-            tell(path.remote(), Some(why));
+            report(path.remote(), Some(why));
         }
         let secret = path.export_secret(format!("punch many {attempt}").as_bytes());
-        ways.punch_many(path, &told, &mut spent, secret, role).await;
+        paths.punch_symmetric(path, &sent, &mut budget, secret, role).await;
     }
 }
 
@@ -154,8 +159,8 @@ async fn candidates(path: &PathHandle) -> Vec<std::net::SocketAddr> {
     }
 }
 
-fn is_relayed(ways: &Ways, path: &PathHandle) -> bool {
-    ways.inner.node.route(&path.remote()).kind == PathKind::Relay
+fn is_relayed(paths: &SocketPaths, path: &PathHandle) -> bool {
+    paths.inner.node.route(&path.remote()).kind == PathKind::Relay
 }
 
 #[cfg(test)]
@@ -163,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_begin_close_together_and_become_one_a_minute() {
+    fn attempts_start_close_together_and_slow_to_one_a_minute() {
         let all: Vec<_> = (0..7).map(|attempt| due(attempt).as_secs()).collect();
         assert_eq!(all, [0, 10, 30, 60, 120, 180, 240]);
     }

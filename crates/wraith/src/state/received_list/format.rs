@@ -43,7 +43,7 @@ const FIELD_BYTES_MAX: u64 = 16 * 1024;
 
 /// The fields before the list.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct ReceiptHeader {
     /// The receipt that the receiver signed for the sender.
     pub receipt: Receipt,
     /// The receiver, which signed the record.
@@ -54,7 +54,7 @@ pub struct Head {
     pub folder: PathBuf,
 }
 
-impl Head {
+impl ReceiptHeader {
     /// Returns true for a byte stream, which has no list of names (SPEC §10.10).
     pub fn is_stream(&self) -> bool {
         self.receipt.manifest == *blake3::hash(b"").as_bytes()
@@ -63,16 +63,16 @@ impl Head {
 
 /// One entry of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ReceiptEntry {
     /// Path relative to the folder.
     pub path: Vec<u8>,
     /// The kind of entry.
-    pub what: What,
+    pub kind: ReceiptEntryKind,
 }
 
 /// The kind of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ReceiptEntryKind {
     /// A file.
     File {
         /// Size in bytes.
@@ -106,7 +106,7 @@ pub enum What {
 
 /// Counts of the entries for which a record has no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct OmittedCounts {
     /// Number of files.
     pub files: u64,
     /// Number of folders and links.
@@ -119,7 +119,7 @@ pub struct Rest {
 
 /// Why a record proves nothing.
 #[derive(Debug)]
-pub enum Fault {
+pub enum ProofError {
     /// The file cannot be read.
     Unreadable(io::Error),
     /// It has the format of this newer version.
@@ -128,14 +128,14 @@ pub enum Fault {
     Edited(&'static str),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ProofError {
     fn from(error: io::Error) -> Self {
         Self::Unreadable(error)
     }
 }
 
 /// Appends the field for the entry at `path`.
-pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
+pub fn encode(path: &[u8], kind: &ReceiptEntryKind, out: &mut Vec<u8>) {
     let number = |out: &mut Vec<u8>, n: u64| {
         write!(out, "{n} ").expect("a Vec takes everything");
     };
@@ -145,8 +145,8 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
         out.extend_from_slice(&hex);
         out.push(b' ');
     };
-    match what {
-        What::File { bytes, entry, tree, root: content } => {
+    match kind {
+        ReceiptEntryKind::File { bytes, entry, tree, root: content } => {
             out.extend_from_slice(match tree {
                 Tree::Blake3 => b"f ",
                 Tree::PositionFree => b"p ",
@@ -155,7 +155,7 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
             number(out, (*entry).into());
             root(out, content);
         }
-        What::Absent { exception, bytes, entry, root: content } => {
+        ReceiptEntryKind::Absent { exception, bytes, entry, root: content } => {
             out.extend_from_slice(b"x ");
             out.extend_from_slice(exception.name().as_bytes());
             out.push(b' ');
@@ -166,8 +166,8 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
                 None => out.extend_from_slice(b"- "),
             }
         }
-        What::Folder => out.extend_from_slice(b"d "),
-        What::Link { target } => {
+        ReceiptEntryKind::Folder => out.extend_from_slice(b"d "),
+        ReceiptEntryKind::Link { target } => {
             out.extend_from_slice(b"l ");
             number(out, target.len() as u64);
             out.extend_from_slice(target);
@@ -178,21 +178,21 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-impl Rest {
+impl OmittedCounts {
     /// Returns true if the list is complete.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Counts one more entry.
-    pub fn add(&mut self, what: &What) {
-        let (verified, bytes) = match what {
-            What::Folder | What::Link { .. } => {
+    pub fn add(&mut self, kind: &ReceiptEntryKind) {
+        let (verified, bytes) = match kind {
+            ReceiptEntryKind::Folder | ReceiptEntryKind::Link { .. } => {
                 self.others += 1;
                 return;
             }
-            What::File { bytes, .. } => (1, *bytes),
-            What::Absent { .. } => (0, 0),
+            ReceiptEntryKind::File { bytes, .. } => (1, *bytes),
+            ReceiptEntryKind::Absent { .. } => (0, 0),
         };
         self.files += 1;
         self.verified += verified;
@@ -222,31 +222,31 @@ impl Rest {
     }
 }
 
-impl Line {
+impl ReceiptEntry {
     /// Parses a field without its NUL.
     pub fn parse(field: &[u8]) -> Option<Self> {
-        let (kind, rest) = word(field)?;
-        let (path, what) = match kind {
-            b"d" => (rest, What::Folder),
+        let (tag, rest) = word(field)?;
+        let (path, kind) = match tag {
+            b"d" => (rest, ReceiptEntryKind::Folder),
             b"l" => {
                 let (len, rest) = word(rest)?;
                 let (target, path) = rest.split_at_checked(number(len)?)?;
-                (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
+                (path.strip_prefix(b" ")?, ReceiptEntryKind::Link { target: target.to_vec() })
             }
             b"f" | b"p" => {
-                let tree = if kind == b"f" { Tree::Blake3 } else { Tree::PositionFree };
+                let tree = if tag == b"f" { Tree::Blake3 } else { Tree::PositionFree };
                 let (bytes, entry, root, path) = content(rest)?;
-                (path, What::File { bytes, entry, tree, root: root? })
+                (path, ReceiptEntryKind::File { bytes, entry, tree, root: root? })
             }
             b"x" => {
                 let (reason, rest) = word(rest)?;
                 let exception = Exception::from_name(std::str::from_utf8(reason).ok()?)?;
                 let (bytes, entry, root, path) = content(rest)?;
-                (path, What::Absent { exception, bytes, entry, root })
+                (path, ReceiptEntryKind::Absent { exception, bytes, entry, root })
             }
             _ => return None,
         };
-        (!path.is_empty()).then(|| Self { path: path.to_vec(), what })
+        (!path.is_empty()).then(|| Self { path: path.to_vec(), kind })
     }
 }
 
@@ -290,22 +290,27 @@ pub fn field<'a>(
 
 /// Writes a record within a size limit.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct ListWriter<W> {
     out: W,
     hasher: blake3::Hasher,
     buffer: Vec<u8>,
     /// Bytes left for the list.
     room: u64,
     /// Counts of entries without room in this record, and of entries left out earlier (`before`).
-    rest: Rest,
-    before: Rest,
+    rest: OmittedCounts,
+    before: OmittedCounts,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> ListWriter<W> {
     /// Starts a record. `before` counts entries that were already left out.
-    pub fn begin(out: W, head: &Head, room: u64, before: Rest) -> io::Result<Self> {
+    pub fn start(
+        out: W,
+        head: &ReceiptHeader,
+        room: u64,
+        before: OmittedCounts,
+    ) -> io::Result<Self> {
         let room = room.saturating_sub(TAIL_BYTES);
-        let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), Rest::default());
+        let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), OmittedCounts::default());
         let mut writer = Self { out, hasher, buffer, room, rest, before };
         let receipt = BASE32_NOPAD.encode(&head.receipt.to_bytes()).to_ascii_lowercase();
         writer.put(&[MAGIC.as_bytes(), VERSION.to_string().as_bytes()])?;
@@ -317,11 +322,11 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes one entry. From the first one without room on, entries are only counted.
-    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+    pub fn entry(&mut self, entry: &ReceiptEntry) -> io::Result<()> {
         self.buffer.clear();
-        encode(&line.path, &line.what, &mut self.buffer);
+        encode(&entry.path, &entry.kind, &mut self.buffer);
         if !self.rest.is_empty() || self.buffer.len() as u64 > self.room {
-            self.rest.add(&line.what);
+            self.rest.add(&entry.kind);
             return Ok(());
         }
         self.write()
@@ -341,7 +346,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Signs the record and returns the counts of omitted entries.
-    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<(W, Rest)> {
+    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<(W, OmittedCounts)> {
         let rest = self.rest.with(self.before);
         if !rest.is_empty() {
             self.put(&[rest.encode().as_bytes()])?;
@@ -396,7 +401,7 @@ impl Sum {
     }
 
     /// Compares only the figures, including those of the omitted entries.
-    fn fits_with(&self, rest: &Rest, receipt: &Receipt) -> bool {
+    fn fits_with(&self, rest: &OmittedCounts, receipt: &Receipt) -> bool {
         receipt.verified == self.verified.saturating_add(rest.verified)
             && receipt.bytes == self.bytes.saturating_add(rest.bytes)
     }
@@ -404,12 +409,12 @@ impl Sum {
 
 /// Reads the entries of a record one by one.
 #[derive(Debug)]
-pub struct Lines {
+pub struct ReceivedListReader {
     reader: BufReader<File>,
     buffer: Vec<u8>,
     hasher: blake3::Hasher,
     /// Counts of the omitted entries, once the end was read.
-    rest: Rest,
+    rest: OmittedCounts,
     /// Hash and signature of the seal, once it was read.
     seal: Option<(String, String)>,
 }
@@ -418,21 +423,21 @@ pub struct Lines {
 ///
 /// # Errors
 /// It cannot be read, has a newer version, or does not start like a record.
-pub fn open(file: File) -> Result<(Head, Lines), Fault> {
-    let mut lines = Lines {
+pub fn open(file: File) -> Result<(ReceiptHeader, ReceivedListReader), ProofError> {
+    let mut lines = ReceivedListReader {
         reader: BufReader::with_capacity(64 << 10, file),
         buffer: Vec::new(),
         hasher: blake3::Hasher::new(),
-        rest: Rest::default(),
+        rest: OmittedCounts::default(),
         seal: None,
     };
     let magic = lines.field()?.and_then(|field| std::str::from_utf8(field).ok());
     match magic.and_then(|magic| number(magic.strip_prefix(MAGIC)?.as_bytes())) {
         Some(VERSION) => {}
-        Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
-        _ => return Err(Fault::Edited("it does not begin as a record does")),
+        Some(newer) if newer > VERSION => return Err(ProofError::Newer(newer)),
+        _ => return Err(ProofError::Edited("it does not begin as a record does")),
     }
-    let bad = || Fault::Edited("the header of the list is invalid");
+    let bad = || ProofError::Edited("the header of the list is invalid");
     let receipt = BASE32_NOPAD.decode(lines.named(b"receipt ")?.to_ascii_uppercase().as_slice());
     let receipt = receipt.ok().and_then(|bytes| Receipt::from_bytes(&bytes)).ok_or_else(bad)?;
     let node_id =
@@ -441,15 +446,15 @@ pub fn open(file: File) -> Result<(Head, Lines), Fault> {
     let from = node_id(lines.named(b"from ")?).ok_or_else(bad)?;
     let folder = lines.named(b"folder ")?.to_vec();
     let folder = PathBuf::from(std::ffi::OsString::from_vec(folder));
-    Ok((Head { receipt, by, from, folder }, lines))
+    Ok((ReceiptHeader { receipt, by, from, folder }, lines))
 }
 
-impl Lines {
-    fn field(&mut self) -> Result<Option<&[u8]>, Fault> {
+impl ReceivedListReader {
+    fn field(&mut self) -> Result<Option<&[u8]>, ProofError> {
         let field =
             field(&mut self.reader, &mut self.buffer).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
-                _ => Fault::Unreadable(error),
+                io::ErrorKind::InvalidData => ProofError::Edited("it is cut off"),
+                _ => ProofError::Unreadable(error),
             })?;
         if let Some(field) = field.filter(|field| !field.starts_with(SEAL)) {
             self.hasher.update(field);
@@ -458,52 +463,56 @@ impl Lines {
         Ok(field)
     }
 
-    fn named(&mut self, name: &[u8]) -> Result<&[u8], Fault> {
+    fn named(&mut self, name: &[u8]) -> Result<&[u8], ProofError> {
         let field = self.field()?.and_then(|field| field.strip_prefix(name));
-        field.ok_or(Fault::Edited("the header of the list is invalid"))
+        field.ok_or(ProofError::Edited("the header of the list is invalid"))
     }
 
     /// Returns the next entry; `None` after the seal.
-    pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
-        let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
-        let senseless = Fault::Edited("a line is invalid");
+    pub fn next_entry(&mut self) -> Result<Option<ReceiptEntry>, ProofError> {
+        let Some(field) = self.field()? else {
+            return Err(ProofError::Edited("its end is missing"));
+        };
+        let invalid = ProofError::Edited("a line is invalid");
         if let Some(rest) = field.strip_prefix(REST.as_bytes()) {
-            self.rest = Rest::parse(rest).ok_or(senseless)?;
+            self.rest = OmittedCounts::parse(rest).ok_or(invalid)?;
             return self.end();
         }
         if !field.starts_with(SEAL) {
-            return Line::parse(field).map(Some).ok_or(senseless);
+            return ReceiptEntry::parse(field).map(Some).ok_or(invalid);
         }
         let field = field.to_vec();
         self.take_seal(&field)
     }
 
     /// Reads the rest of the record: nothing but the seal.
-    fn end(&mut self) -> Result<Option<Line>, Fault> {
-        let field = self.field()?.ok_or(Fault::Edited("its end is missing"))?.to_vec();
+    fn end(&mut self) -> Result<Option<ReceiptEntry>, ProofError> {
+        let field = self.field()?.ok_or(ProofError::Edited("its end is missing"))?.to_vec();
         self.take_seal(&field)
     }
 
-    fn take_seal(&mut self, field: &[u8]) -> Result<Option<Line>, Fault> {
-        let seal = field.strip_prefix(SEAL).ok_or(Fault::Edited("its end is missing"))?;
+    fn take_seal(&mut self, field: &[u8]) -> Result<Option<ReceiptEntry>, ProofError> {
+        let seal = field.strip_prefix(SEAL).ok_or(ProofError::Edited("its end is missing"))?;
         let text = String::from_utf8_lossy(seal).into_owned();
         let (hash, signature) = text.split_once(' ').unwrap_or_default();
         self.seal = Some((hash.to_owned(), signature.to_owned()));
         if self.field()?.is_some() {
-            return Err(Fault::Edited("something stands behind its end"));
+            return Err(ProofError::Edited("something stands behind its end"));
         }
         Ok(None)
     }
 
     /// Reads to the end. Checks that the receiver wrote and signed exactly this, and that the
     /// receipt covers the roots. Returns the entries from the first one again.
-    pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
+    pub fn verify(mut self, head: &ReceiptHeader) -> Result<Self, ProofError> {
         let mut sum = Sum::default();
-        while let Some(line) = self.next_line()? {
-            match line.what {
-                What::File { bytes, entry, root, .. } => sum.has(entry, &root, bytes),
-                What::Absent { exception, entry, root, .. } => sum.lacks(entry, exception, root),
-                What::Folder | What::Link { .. } => {}
+        while let Some(line) = self.next_entry()? {
+            match line.kind {
+                ReceiptEntryKind::File { bytes, entry, root, .. } => sum.has(entry, &root, bytes),
+                ReceiptEntryKind::Absent { exception, entry, root, .. } => {
+                    sum.lacks(entry, exception, root)
+                }
+                ReceiptEntryKind::Folder | ReceiptEntryKind::Link { .. } => {}
             }
         }
         let hash = self.hasher.finalize();
@@ -512,10 +521,10 @@ impl Lines {
         let signature = signature.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
         let signed = signature.is_some_and(|s| head.by.verify(&sealed(&hash), &s).is_ok());
         if said != hash.to_hex().as_str() || !signed {
-            return Err(Fault::Edited("its content differs from the signed content"));
+            return Err(ProofError::Edited("its content differs from the signed content"));
         }
         if head.receipt.verify(&head.by).is_err() {
-            return Err(Fault::Edited("its receipt is not signed by the receiver"));
+            return Err(ProofError::Edited("its receipt is not signed by the receiver"));
         }
         let rest = self.rest;
         let is_covered = match rest.is_empty() {
@@ -523,7 +532,7 @@ impl Lines {
             false => sum.fits_with(&rest, &head.receipt),
         };
         if !is_covered || head.receipt.sender != head.from {
-            return Err(Fault::Edited("its receipt is for other contents"));
+            return Err(ProofError::Edited("its receipt is for other contents"));
         }
         let mut file = self.reader.into_inner();
         file.rewind()?;
@@ -531,8 +540,8 @@ impl Lines {
         Ok(Self { rest, ..lines })
     }
 
-    /// Returns the counts of omitted entries. Valid after [`Self::proven`].
-    pub fn rest(&self) -> Rest {
+    /// Returns the counts of omitted entries. Valid after [`Self::verify`].
+    pub fn rest(&self) -> OmittedCounts {
         self.rest
     }
 }
@@ -542,25 +551,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_they_were_written_whatever_the_names_hold() {
-        let link = |target: &[u8]| What::Link { target: target.to_vec() };
-        let absent = |exception, root| What::Absent { exception, bytes: 5, entry: 8, root };
-        let whats = [
-            What::File { bytes: u64::MAX, entry: 7, tree: Tree::Blake3, root: [9; 32] },
-            What::File { bytes: 1, entry: 0, tree: Tree::PositionFree, root: [9; 32] },
+    fn entries_round_trip_with_any_bytes_in_names() {
+        let link = |target: &[u8]| ReceiptEntryKind::Link { target: target.to_vec() };
+        let absent =
+            |exception, root| ReceiptEntryKind::Absent { exception, bytes: 5, entry: 8, root };
+        let kinds = [
+            ReceiptEntryKind::File { bytes: u64::MAX, entry: 7, tree: Tree::Blake3, root: [9; 32] },
+            ReceiptEntryKind::File { bytes: 1, entry: 0, tree: Tree::PositionFree, root: [9; 32] },
             absent(Exception::Skipped, Some([3; 32])),
             absent(Exception::Unreadable, None),
-            What::Folder,
+            ReceiptEntryKind::Folder,
             link(b"a b"),
             link(b" "),
         ];
-        for what in whats {
+        for kind in kinds {
             for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
-                let line = Line { path: path.to_vec(), what: what.clone() };
+                let line = ReceiptEntry { path: path.to_vec(), kind: kind.clone() };
                 let mut bytes = Vec::new();
-                encode(&line.path, &line.what, &mut bytes);
+                encode(&line.path, &line.kind, &mut bytes);
                 assert_eq!(bytes.pop(), Some(0));
-                assert_eq!(Line::parse(&bytes), Some(line));
+                assert_eq!(ReceiptEntry::parse(&bytes), Some(line));
             }
         }
         for bad in [
@@ -578,7 +588,7 @@ mod tests {
             b"l 9 a b",
             b"l 1 ab",
         ] {
-            assert_eq!(Line::parse(bad), None, "{}", bad.escape_ascii());
+            assert_eq!(ReceiptEntry::parse(bad), None, "{}", bad.escape_ascii());
         }
     }
 }

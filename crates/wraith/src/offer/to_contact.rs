@@ -16,55 +16,59 @@ use wraith_transport::Connection;
 
 use super::OfferBuilder;
 use super::handle::Offer;
-use super::unfinished::{remember, unfinished_send};
+use super::unfinished::{store_offer, unfinished_send};
 use crate::engine::access_keys::AccessKeys;
-use crate::engine::attempt::{self, Carry, watch};
+use crate::engine::attempt::{self, ResumableTransfer, show_only};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::session::{self, Answered, Carried};
-use crate::engine::task::{Shared, Task};
+use crate::engine::session::{self, HelloReceived, SessionResult};
+use crate::engine::task::{Task, TaskState};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::node::{ANY_ADDRESS, Node};
+use crate::paths::SocketPaths;
 use crate::payload::Payload;
-use crate::report::Sent;
+use crate::report::OfferSummary;
 use crate::settings::SendSettings;
-use crate::state::{Contact, Keeper, Recipient, UnfinishedSend};
-use crate::ways::Ways;
+use crate::state::{Contact, ReceiptWriter, Recipient, UnfinishedSend};
 
 impl OfferBuilder {
     /// Starts the offer to a contact.
-    pub(super) fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
+    pub(super) fn offer_to_contact(
+        self,
+        payload: Payload,
+        contact: Contact,
+    ) -> Result<Offer, Error> {
         let Self { node, mut settings, bind, anew, observer, .. } = self;
         let pair = ContactPair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
-        let shared = Shared::new(EventPublisher::new(observer));
+        let shared = TaskState::new(EventPublisher::new(observer));
         let recipient = Recipient::Contact(contact.node_id);
         let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
         let address = bind.unwrap_or(ANY_ADDRESS);
-        let ways = Ways::to_dial(&node, node.bind_dialling_at(address)?);
-        let port = ways.endpoint().local_addr().port();
+        let paths = SocketPaths::for_dialling(&node, node.bind_dialling_at(address)?);
+        let port = paths.endpoint().local_addr().port();
         // Lets the same offer resume after a crash. Nothing dials this port.
-        remember(&unfinished, port, &shared);
+        store_offer(&unfinished, port, &shared);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
-        settings.patience.first = Some(settings.patience.to_find(!places.stores.is_empty()));
+        settings.timeouts.first = Some(settings.timeouts.to_find(!places.stores.is_empty()));
         let port = usual_port(contact.node_id);
         let dialler = Dialler {
-            ways,
+            paths,
             peer: contact.node_id,
             access_keys: AccessKeys::of_contact(&pair),
             addresses: contact.seen_at.clone(),
             relays: Vec::new(),
-            left: None,
+            stored_call: None,
             capability: None,
             names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
             pair: Some(pair),
             places,
             search_after: Duration::ZERO,
         };
-        let sending = Sending {
+        let sending = ContactTransfer {
             name: contact.name.to_string(),
             payload,
             own: node.id(),
@@ -75,46 +79,51 @@ impl OfferBuilder {
             shared: shared.clone(),
         };
         let runtime = node.runtime().clone();
-        let work = call(node, dialler, sending, unfinished, shared.clone());
+        let work = run(node, dialler, sending, unfinished, shared.clone());
         Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
     }
 }
 
 /// Runs an offer to a contact from start to end.
-async fn call(
+async fn run(
     node: Node,
     dialler: Dialler,
-    sending: Sending,
+    sending: ContactTransfer,
     unfinished: UnfinishedSend,
-    shared: Shared,
-) -> Result<Sent, Error> {
-    let patience = sending.settings.patience;
-    let (peer, ways) = (dialler.peer, dialler.ways.clone());
-    let endpoint = ways.endpoint().clone();
-    let result = attempt::run(dialler, sending, patience, &shared).await;
+    shared: TaskState,
+) -> Result<OfferSummary, Error> {
+    let timeouts = sending.settings.timeouts;
+    let (peer, paths) = (dialler.peer, dialler.paths.clone());
+    let endpoint = paths.endpoint().clone();
+    let result = attempt::run(dialler, sending, timeouts, &shared).await;
     endpoint.start_close();
     endpoint.closed().await;
-    ways.close().await;
-    node.remember_dht();
+    paths.close().await;
+    node.store_dht_nodes();
     let ended = result?;
     let (report, bytes) = ended.report;
     let report = Arc::new(report);
-    shared.publisher.tell(Event::Sent { report: Arc::clone(&report), bytes });
+    shared.publisher.publish(Event::Sent { report: Arc::clone(&report), bytes });
     let lacking = u32::from(report.outcome().is_err());
     if lacking == 0 {
         unfinished.forget();
     }
-    let mut meeting = node.meeting(peer, &ended.remote);
-    meeting.at = ended.remote.ip();
+    let mut last_seen = node.last_seen(peer, &ended.remote);
+    last_seen.at = ended.remote.ip();
     if let FoundAt::Place(PlaceName::Rendezvous(server)) = ended.at {
-        meeting.rendezvous = Some(server);
+        last_seen.rendezvous = Some(server);
     }
-    node.remember(peer, &meeting);
-    Ok(Sent { receivers: 1, lacking, last: Some((peer, ended.remote)), report: Some(report) })
+    node.store_contact_seen(peer, &last_seen);
+    Ok(OfferSummary {
+        receivers: 1,
+        lacking,
+        last: Some((peer, ended.remote)),
+        report: Some(report),
+    })
 }
 
 /// State that an offer needs on each connection to the contact.
-pub(super) struct Sending {
+pub(super) struct ContactTransfer {
     pub name: String,
     pub payload: Payload,
     /// The sender's NodeId.
@@ -123,22 +132,22 @@ pub(super) struct Sending {
     pub sent_roots: SentRoots,
     pub parallel: ParallelConnections,
     pub settings: SendSettings,
-    pub shared: Shared,
+    pub shared: TaskState,
 }
 
-impl Carry for Sending {
+impl ResumableTransfer for ContactTransfer {
     type Report = (SendReport, u64);
 
-    const OWN: Role = Role::Sender;
+    const ROLE: Role = Role::Sender;
 
     /// The contact's machine proved its key but then sent nothing.
-    fn silent(&self, at: &Dialled) -> Option<Error> {
+    fn silent_peer_error(&self, at: &Dialled) -> Option<Error> {
         let (name, address) = (&self.name, at.connection.remote());
         let message = format!("{name} answered at {address}, but accepted no connection");
         Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
     }
 
-    fn not_found(&self, why: NotFound) -> Error {
+    fn not_found_error(&self, why: NotFound) -> Error {
         let name = &self.name;
         let tried: Vec<_> = why.tried.into_iter().collect();
         let message = if tried.is_empty() {
@@ -150,21 +159,21 @@ impl Carry for Sending {
         Error::because(ErrorKind::NotFound, message, Cause::ContactNotFound(tried))
     }
 
-    async fn carry(
+    async fn transfer_once(
         &mut self,
         connection: Connection,
         _is_first: bool,
         deadline: Option<Instant>,
         token: &CancellationToken,
-    ) -> Carried<Self::Report> {
-        let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
+    ) -> SessionResult<Self::Report> {
+        let (answered, progress) = (Arc::<HelloReceived>::default(), Arc::<Counters>::default());
         let secret = (self.own, &self.secret);
         let mut options =
             self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
-        let keeper = self.settings.receipt.as_deref().map(Keeper::at);
-        options.events = session::events(&self.shared.publisher, None, &answered, keeper);
+        let receipt_writer = self.settings.receipt.as_deref().map(ReceiptWriter::at);
+        options.events = session::events(&self.shared.publisher, None, &answered, receipt_writer);
         options.progress = Arc::clone(&progress);
-        watch(&self.shared, &progress);
+        show_only(&self.shared, &progress);
         let options = Arc::new(options);
         survey_in_background(&options);
         let late = async {
@@ -189,7 +198,7 @@ impl Carry for Sending {
         // Stops the counting walk, if it still runs.
         options.cancel.cancel();
         let result = result.map(|report| (report, progress.bytes()));
-        Carried { result, answered: answered.get(), progress }
+        SessionResult { result, answered: answered.get(), progress }
     }
 }
 

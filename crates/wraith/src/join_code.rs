@@ -14,32 +14,32 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::node::Node;
-use crate::settings::Patience;
+use crate::paths::SocketPaths;
+use crate::settings::Timeouts;
 use crate::state::TriedBefore;
-use crate::ways::Ways;
 
 /// Default lifetime of a code.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(3600);
 
 /// Joins with a code. Each code is tried at most once.
-pub(crate) async fn try_once(
+pub(crate) async fn join_once(
     node: &Node,
     code: &Code,
     ticket: Option<MakeTicket>,
-    patience: Patience,
+    timeouts: Timeouts,
     publisher: &EventPublisher,
-    ways: &Ways,
+    paths: &SocketPaths,
 ) -> Result<JoinSuccess, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
-        return Err(spent(before));
+        return Err(already_tried(before));
     }
-    let deadline = Instant::now() + patience.to_find(code.is_long());
+    let deadline = Instant::now() + timeouts.to_find(code.is_long());
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
     let reach = if code.is_long() {
         // The creator may have to dial too, so it needs our addresses.
-        ways.see().await;
-        Some(ways.make_reach())
+        paths.observe().await;
+        Some(paths.make_reach())
     } else {
         None
     };
@@ -47,18 +47,18 @@ pub(crate) async fn try_once(
         join_reachable(code, node.id(), ticket, node.places(), deadline, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
         let what = format!("{error}; the attempt with this code was not recorded");
-        publisher.tell(Event::Note { path: String::new(), what });
+        publisher.publish(Event::Note { path: String::new(), what });
     }
     joined.map_err(|error| {
         match node.spent_codes().tried(code).filter(|_| error.why == JoinErrorKind::Spent) {
             // Another process tried the code a moment ago.
-            Some(before) => spent(before),
+            Some(before) => already_tried(before),
             None => Error::because(kind_of(&error), error.to_string(), Cause::NotMet(error)),
         }
     })
 }
 
-fn spent(before: TriedBefore) -> Error {
+fn already_tried(before: TriedBefore) -> Error {
     let message = "this machine already tried the code, and a code can be tried only once";
     Error::because(ErrorKind::WrongCode, message, Cause::CodeSpent(before.at))
 }

@@ -2,49 +2,51 @@
 
 use wraith_discovery::record::{TicketRecord, publish_ticket};
 
-use super::code::{give_ticket, make_code, make_long_code};
-use super::handle::{Offer, Shown};
-use super::prepared::Prepared;
-use super::{OfferBuilder, To};
-use crate::code_end::no_place;
+use super::code::{deliver_ticket, make_code, make_long_code};
+use super::handle::{Offer, PublishedOffer};
+use super::prepared::PreparedOffer;
+use super::{OfferBuilder, OfferTarget};
+use crate::engine::offer_server::{LongCode, OfferServer};
 use crate::engine::rediscovery::Rediscovery;
-use crate::engine::serving::{LongCode, Serving};
-use crate::engine::task::{Shared, Task};
+use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
 use crate::event_publisher::EventPublisher;
+use crate::join_code::no_place;
 use crate::node::reachable_places;
+use crate::paths::SocketPaths;
 use crate::payload::Payload;
 use crate::state::Recipient;
-use crate::ways::Ways;
 
 impl OfferBuilder {
     /// Starts an offer that waits for receivers with the code or ticket.
-    pub(super) async fn serve(self, payload: Payload) -> Result<Offer, Error> {
+    pub(super) async fn offer_by_code_or_ticket(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
-        let shared = Shared::new(EventPublisher::new(observer));
-        let prepare =
-            |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew, &shared);
+        let shared = TaskState::new(EventPublisher::new(observer));
+        let prepare = |recipient: &Recipient| {
+            PreparedOffer::new(&node, &payload, recipient, bind, anew, &shared)
+        };
         let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
         let mut long_code = LongCode::default();
-        if !prepared.ways.allows_direct() {
+        if !prepared.paths.allows_direct() {
             // Without a mailbox at a relay, a ticket has no usable path. A receiver may use the
             // code at once, so wait for the mailbox first.
-            prepared.ways.settled().await;
+            prepared.paths.wait_until_ready().await;
         }
         match &to {
-            To::Invitation(code) => {
-                if let Err(error) = give_ticket(&node, code, &prepared, &settings, &shared).await {
+            OfferTarget::Invitation(code) => {
+                if let Err(error) = deliver_ticket(&node, code, &prepared, &settings, &shared).await
+                {
                     // The receiver may have the ticket all the same. It then finds this sender when
                     // the offer is started again.
-                    prepared.unfinished.settle(|_| true);
+                    prepared.unfinished.end_run(|_| true);
                     return Err(error);
                 }
             }
-            To::Code => {
+            OfferTarget::Code => {
                 let made = make_code(&node, &prepared, &settings, life, &shared).await?;
                 long_code = make_long_code(&node, &prepared, &settings, life, &shared);
-                if made.places().is_empty() && long_code.is_coming() {
+                if made.places().is_empty() && long_code.is_pending() {
                     long_code = long_code.made().await;
                 }
                 match made.places().is_empty() && long_code.is_none() {
@@ -64,12 +66,12 @@ impl OfferBuilder {
         }
         let is_shown = prepared.unfinished.allowed().is_none();
         if is_shown {
-            prepared.settle().await;
+            prepared.complete_ticket().await;
         }
-        let Prepared { unfinished, endpoint, ways, ticket } = prepared;
+        let PreparedOffer { unfinished, endpoint, paths, ticket } = prepared;
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
-        let made = code.as_ref().or(long_code.here());
-        let shown = Shown {
+        let made = code.as_ref().or(long_code.announcement());
+        let shown = PublishedOffer {
             addresses: ticket.addresses().to_vec(),
             code: made.map(|code| code.code().clone()),
             places: made.map(|code| code.places().to_vec()).unwrap_or_default(),
@@ -77,13 +79,13 @@ impl OfferBuilder {
             no_code,
             ticket: is_shown.then_some(ticket),
             continues_for: match &to {
-                To::Code => unfinished.allowed().unwrap_or_default(),
+                OfferTarget::Code => unfinished.allowed().unwrap_or_default(),
                 _ => Vec::new(),
             },
         };
         let places = reachable_places(node.places(), bound);
         let own = node.identity().clone();
-        let mut rediscovery = Rediscovery::new(own, capability, places.clone(), ways.clone());
+        let mut rediscovery = Rediscovery::new(own, capability, places.clone(), paths.clone());
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
@@ -91,34 +93,34 @@ impl OfferBuilder {
         let remembering = node.clone();
         let work = async move {
             let record = stores.map(|stores| {
-                publish_ticket(&stores, node.id(), unfinished.capability(), ways.make_reach())
+                publish_ticket(&stores, node.id(), unfinished.capability(), paths.make_reach())
             });
             for receiver in unfinished.receivers().into_iter().rev() {
                 if unfinished.admits(receiver) {
                     rediscovery.lost(receiver).await;
                 }
             }
-            let (serving, news) = Serving::new(
+            let (server, events) = OfferServer::new(
                 node,
                 payload,
                 settings,
                 unfinished,
                 rediscovery,
-                ways.clone(),
+                paths.clone(),
                 parallel,
                 code,
                 long_code,
                 theirs,
             );
             let sent = match record {
-                Some(record) => kept_up(record, &ways, serving.run(news)).await,
+                Some(record) => serve_with_record(record, &paths, server.run(events)).await,
                 None => {
-                    let sent = serving.run(news).await;
-                    ways.close().await;
+                    let sent = server.run(events).await;
+                    paths.close().await;
                     sent
                 }
             };
-            remembering.remember_dht();
+            remembering.store_dht_nodes();
             sent
         };
         Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
@@ -127,10 +129,14 @@ impl OfferBuilder {
 
 /// Serves receivers and meanwhile keeps the published address record up to date. At the end,
 /// withdraws everything that leads to this offer.
-async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Output = T>) -> T {
-    let mut changes = ways.changes();
+async fn serve_with_record<T>(
+    record: TicketRecord,
+    paths: &SocketPaths,
+    serving: impl Future<Output = T>,
+) -> T {
+    let mut changes = paths.changes();
     let updating = async {
-        ways.keep_seen();
+        paths.keep_observed_fresh();
         while changes.changed().await.is_ok() {
             record.update();
         }
@@ -140,6 +146,6 @@ async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Outp
         result = serving => result,
         () = updating => unreachable!("it waits for ever"),
     };
-    tokio::join!(record.withdraw(), ways.close());
+    tokio::join!(record.withdraw(), paths.close());
     result
 }

@@ -28,7 +28,9 @@ use wraith_crypto::NodeId;
 use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
 use wraith_transfer::{Exception, Receipt};
 
-use crate::state::received::{Fault, Head, Line, Sum, What, field, number, word};
+use crate::state::received_list::{
+    ProofError, ReceiptEntry, ReceiptEntryKind, ReceiptHeader, Sum, field, number, word,
+};
 
 /// Prefix of the first field, before the version.
 const MAGIC: &str = "wraith receipt ";
@@ -38,7 +40,7 @@ const HERE: &str = "here";
 
 /// The result for one entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fate {
+pub(super) struct EntryResult {
     /// Why the receiver does not have it; `None` if it does.
     pub(super) exception: Option<Exception>,
     /// The root of its content, if it was sent or is already the same there.
@@ -57,9 +59,9 @@ fn head(receipt: &Receipt, by: &NodeId) -> Vec<u8> {
 }
 
 /// Appends the line of an entry.
-pub(super) fn encode(entry: &Entry, fate: &Fate, out: &mut Vec<u8>) {
+pub(super) fn encode(entry: &Entry, result: &EntryResult, out: &mut Vec<u8>) {
     let Entry { path, kind, mode, mtime } = entry;
-    let Fate { exception, root } = fate;
+    let EntryResult { exception, root } = result;
     let status = exception.map_or(HERE, Exception::name);
     let root = root.map_or_else(|| "-".to_owned(), |root| HEXLOWER.encode(&root));
     let meta = format!("{mode:o} {} {}", mtime.s, mtime.ns);
@@ -84,9 +86,9 @@ pub(super) fn encode(entry: &Entry, fate: &Fate, out: &mut Vec<u8>) {
 }
 
 /// Appends the line of a stream.
-pub(super) fn encode_stream(fate: &Fate, bytes: u64, out: &mut Vec<u8>) {
-    let status = fate.exception.map_or(HERE, Exception::name);
-    let root = fate.root.map_or_else(|| "-".to_owned(), |root| HEXLOWER.encode(&root));
+pub(super) fn encode_stream(result: &EntryResult, bytes: u64, out: &mut Vec<u8>) {
+    let status = result.exception.map_or(HERE, Exception::name);
+    let root = result.root.map_or_else(|| "-".to_owned(), |root| HEXLOWER.encode(&root));
     put(out, format_args!("s {status} {root} {bytes}\0"));
 }
 
@@ -95,12 +97,12 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 }
 
 /// A parsed line.
-enum Item {
-    Entry(Entry, Fate),
-    Stream(Fate, u64),
+enum ReceiptLine {
+    Entry(Entry, EntryResult),
+    Stream(EntryResult, u64),
 }
 
-impl Item {
+impl ReceiptLine {
     fn parse(line: &[u8]) -> Option<Self> {
         let (kind, rest) = word(line)?;
         let (status, rest) = word(rest)?;
@@ -119,13 +121,13 @@ impl Item {
             }
             _ => (None, rest),
         };
-        let fate = Fate { exception, root };
+        let result = EntryResult { exception, root };
         // A file that is present must have a root.
         if matches!(kind, b"f" | b"h" | b"p" | b"s") && exception.is_none() && root.is_none() {
             return None;
         }
         if kind == b"s" {
-            return Some(Self::Stream(fate, number(rest)?));
+            return Some(Self::Stream(result, number(rest)?));
         }
         let (mode, rest) = word(rest)?;
         let (s, rest) = word(rest)?;
@@ -151,14 +153,14 @@ impl Item {
             _ => return None,
         };
         let path = RelPath::parse(path).ok()?;
-        Some(Self::Entry(Entry { path, kind, mode, mtime }, fate))
+        Some(Self::Entry(Entry { path, kind, mode, mtime }, result))
     }
 
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Self::Entry(entry, fate) => encode(entry, fate, &mut out),
-            Self::Stream(fate, bytes) => encode_stream(fate, *bytes, &mut out),
+            Self::Entry(entry, result) => encode(entry, result, &mut out),
+            Self::Stream(result, bytes) => encode_stream(result, *bytes, &mut out),
         }
         out
     }
@@ -166,7 +168,7 @@ impl Item {
 
 /// Reads the lines of a receipt one by one.
 #[derive(Debug)]
-pub struct ReceiptLines {
+pub struct ReceiptReader {
     reader: BufReader<File>,
     buffer: Vec<u8>,
     manifest: blake3::Hasher,
@@ -174,23 +176,23 @@ pub struct ReceiptLines {
     sum: Sum,
 }
 
-/// Opens a receipt and reads the fields before the lines. [`ReceiptLines::proven`] verifies its
+/// Opens a receipt and reads the fields before the lines. [`ReceiptReader::verify`] verifies its
 /// signature.
 ///
 /// # Errors
 /// It cannot be read, has a newer version, or does not start like a receipt.
-pub fn open_receipt(file: File) -> Result<(Head, ReceiptLines), Fault> {
+pub fn open_receipt(file: File) -> Result<(ReceiptHeader, ReceiptReader), ProofError> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut buffer = Vec::new();
     let magic = next_field(&mut reader, &mut buffer)?;
     let magic = magic.and_then(|magic| std::str::from_utf8(magic).ok()?.strip_prefix(MAGIC));
     match magic.and_then(|version| number(version.as_bytes())) {
         Some(VERSION) => {}
-        Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
-        _ => return Err(Fault::Edited("it does not begin as a receipt does")),
+        Some(newer) if newer > VERSION => return Err(ProofError::Newer(newer)),
+        _ => return Err(ProofError::Edited("it does not begin as a receipt does")),
     }
-    let bad = Fault::Edited("the header of the list is invalid");
-    let named = |reader: &mut _, buffer: &mut _, name: &str| -> Result<_, Fault> {
+    let bad = ProofError::Edited("the header of the list is invalid");
+    let named = |reader: &mut _, buffer: &mut _, name: &str| -> Result<_, ProofError> {
         let text = next_field(reader, buffer)?.and_then(|text| std::str::from_utf8(text).ok());
         Ok(text.and_then(|text| text.strip_prefix(name)).map(str::to_owned))
     };
@@ -201,29 +203,29 @@ pub fn open_receipt(file: File) -> Result<(Head, ReceiptLines), Fault> {
     let from = named(&mut reader, &mut buffer, "from ")?.and_then(|text| text.parse().ok());
     let (Some(receipt), Some(by), Some(from)) = (receipt, by, from) else { return Err(bad) };
     let written = head(&receipt, &by);
-    let head = Head { receipt, by, from, folder: PathBuf::new() };
+    let head = ReceiptHeader { receipt, by, from, folder: PathBuf::new() };
     let mut file = reader.into_inner();
     file.rewind()?;
     let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut stands = vec![0; written.len()];
-    let is_canonical = io::Read::read_exact(&mut reader, &mut stands).is_ok() && stands == written;
+    let mut stored = vec![0; written.len()];
+    let is_canonical = io::Read::read_exact(&mut reader, &mut stored).is_ok() && stored == written;
     if !is_canonical {
         return Err(bad);
     }
-    Ok((head, ReceiptLines::at(reader)))
+    Ok((head, ReceiptReader::at(reader)))
 }
 
 fn next_field<'a>(
     reader: &mut BufReader<File>,
     buffer: &'a mut Vec<u8>,
-) -> Result<Option<&'a [u8]>, Fault> {
+) -> Result<Option<&'a [u8]>, ProofError> {
     field(reader, buffer).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
-        _ => Fault::Unreadable(error),
+        io::ErrorKind::InvalidData => ProofError::Edited("it is cut off"),
+        _ => ProofError::Unreadable(error),
     })
 }
 
-impl ReceiptLines {
+impl ReceiptReader {
     fn at(reader: BufReader<File>) -> Self {
         let (buffer, manifest) = (Vec::new(), blake3::Hasher::new());
         Self { reader, buffer, manifest, entries: 0, sum: Sum::default() }
@@ -233,19 +235,21 @@ impl ReceiptLines {
     ///
     /// # Errors
     /// The file cannot be read, or its content was changed.
-    pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
-        let senseless = || Fault::Edited("a line is invalid");
+    pub fn next_entry(&mut self) -> Result<Option<ReceiptEntry>, ProofError> {
+        let invalid = || ProofError::Edited("a line is invalid");
         let Some(text) = next_field(&mut self.reader, &mut self.buffer)? else { return Ok(None) };
-        let item = Item::parse(text).ok_or_else(senseless)?;
+        let item = ReceiptLine::parse(text).ok_or_else(invalid)?;
         // Refuses other encodings of the same value, such as a sign or leading zeros.
         if item.encode().strip_suffix(b"\0") != Some(text) {
-            return Err(senseless());
+            return Err(invalid());
         }
         let entry = self.entries;
-        self.entries = entry.checked_add(1).ok_or_else(senseless)?;
-        let (path, bytes, tree, fate, otherwise) = match item {
-            Item::Stream(fate, bytes) => (b"-".to_vec(), bytes, Tree::Blake3, fate, None),
-            Item::Entry(listed, fate) => {
+        self.entries = entry.checked_add(1).ok_or_else(invalid)?;
+        let (path, bytes, tree, result, otherwise) = match item {
+            ReceiptLine::Stream(result, bytes) => {
+                (b"-".to_vec(), bytes, Tree::Blake3, result, None)
+            }
+            ReceiptLine::Entry(listed, result) => {
                 let mut written = vec![0; 4];
                 listed.encode(&mut written);
                 let len = (written.len() - 4) as u32;
@@ -255,25 +259,25 @@ impl ReceiptLines {
                     (listed.path.as_bytes().to_vec(), listed.size(), listed.tree());
                 let otherwise = match listed.kind {
                     Kind::File { .. } => None,
-                    Kind::Dir => Some(What::Folder),
-                    Kind::Symlink { target } => Some(What::Link { target }),
+                    Kind::Dir => Some(ReceiptEntryKind::Folder),
+                    Kind::Symlink { target } => Some(ReceiptEntryKind::Link { target }),
                 };
-                (path, bytes, tree, fate, otherwise)
+                (path, bytes, tree, result, otherwise)
             }
         };
-        let what = match (fate.exception, fate.root, otherwise) {
+        let kind = match (result.exception, result.root, otherwise) {
             (Some(exception), root, _) => {
                 self.sum.lacks(entry, exception, root);
-                What::Absent { exception, bytes, entry, root }
+                ReceiptEntryKind::Absent { exception, bytes, entry, root }
             }
-            (None, _, Some(what)) => what,
+            (None, _, Some(kind)) => kind,
             (None, root, None) => {
-                let root = root.ok_or_else(senseless)?;
+                let root = root.ok_or_else(invalid)?;
                 self.sum.has(entry, &root, bytes);
-                What::File { bytes, entry, tree, root }
+                ReceiptEntryKind::File { bytes, entry, tree, root }
             }
         };
-        Ok(Some(Line { path, what }))
+        Ok(Some(ReceiptEntry { path, kind }))
     }
 
     /// Reads to the end, and checks that the receiver signed exactly this content. Returns the
@@ -281,19 +285,19 @@ impl ReceiptLines {
     ///
     /// # Errors
     /// The file cannot be read, or part of it differs from the signed content.
-    pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
-        while self.next_line()?.is_some() {}
+    pub fn verify(mut self, head: &ReceiptHeader) -> Result<Self, ProofError> {
+        while self.next_entry()?.is_some() {}
         if head.receipt.verify(&head.by).is_err() {
-            return Err(Fault::Edited("it is not signed by the receiver that it names"));
+            return Err(ProofError::Edited("it is not signed by the receiver that it names"));
         }
         if head.receipt.sender != head.from {
-            return Err(Fault::Edited("it is about the files of another sender"));
+            return Err(ProofError::Edited("it is about the files of another sender"));
         }
         if head.receipt.manifest != *self.manifest.finalize().as_bytes() {
-            return Err(Fault::Edited("its list is not the one that was signed"));
+            return Err(ProofError::Edited("its list is not the one that was signed"));
         }
         if !self.sum.fits(&head.receipt) {
-            return Err(Fault::Edited("it is signed for other contents"));
+            return Err(ProofError::Edited("it is signed for other contents"));
         }
         let mut file = self.reader.into_inner();
         file.rewind()?;

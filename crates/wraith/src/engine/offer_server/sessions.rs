@@ -14,11 +14,11 @@ use wraith_transfer::{
 };
 use wraith_transport::{CloseReason, Connection};
 
-use super::{News, Serving};
+use super::{OfferServer, SessionEvent};
 use crate::engine::retry::may_come_back;
 use crate::error::Error;
 use crate::event::Event;
-use crate::state::{Keeper, StateError, UnfinishedSend};
+use crate::state::{ReceiptWriter, StateError, UnfinishedSend};
 
 /// Maximum number of connections without the secret, nearly all of them strangers. Enough that a
 /// few strangers cannot keep the receiver out, and few enough that their threads cost little.
@@ -38,14 +38,14 @@ pub(super) struct Session {
     pub connection: Connection,
     pub options: Arc<SendOptions>,
     pub instance: Option<u64>,
-    pub standing: Standing,
+    pub role: SessionRole,
     /// The receiver's user has accepted.
     pub has_accepted: bool,
 }
 
 /// The role of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SessionRole {
     /// It has not sent the secret.
     Stranger,
     /// It is being served.
@@ -54,7 +54,7 @@ pub(super) enum Standing {
     Former,
 }
 
-impl Serving {
+impl OfferServer {
     /// Returns the options and the number for a new session.
     pub(super) fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
         let id = self.next_id;
@@ -62,27 +62,27 @@ impl Serving {
         let secret = (self.node.id(), self.unfinished.capability());
         let mut options =
             self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
-        let (tell, publisher) = (self.tell.clone(), Arc::clone(&self.shared.publisher));
+        let (event_tx, publisher) = (self.event_tx.clone(), Arc::clone(&self.shared.publisher));
         let receiver = self.is_several().then_some(id);
         if self.unfinished.allowed().is_some() {
             let unfinished = Arc::clone(&self.unfinished);
             options.admits = Some(Arc::new(move |peer| unfinished.admits(peer)));
         }
         let is_chosen = AtomicBool::new(false);
-        let keeper = self.settings.receipt.as_deref().map(Keeper::at);
+        let receipt_writer = self.settings.receipt.as_deref().map(ReceiptWriter::at);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
             if let TransferEvent::Connected { instance, .. } = event {
                 let (verdict, given) = std::sync::mpsc::channel();
-                let _ = tell.send(News::Knows(id, instance, verdict));
+                let _ = event_tx.send(SessionEvent::SecretProven(id, instance, verdict));
                 // Without a verdict, the session was rejected or the sender has ended.
                 is_chosen.store(given.recv().is_ok(), Relaxed);
             }
             if matches!(event, TransferEvent::Accepted) {
-                let _ = tell.send(News::Accepted(id));
+                let _ = event_tx.send(SessionEvent::Accepted(id));
             }
             if is_chosen.load(Relaxed) {
-                publisher.tell_transfer(receiver, &event);
-                publisher.keep(&keeper, receiver, &event);
+                publisher.publish_transfer(receiver, &event);
+                publisher.record_receipt(&receipt_writer, receiver, &event);
             }
         });
         (id, Arc::new(options))
@@ -91,18 +91,17 @@ impl Serving {
     /// Serves a new connection on its own thread. The peer becomes a receiver when it sends the
     /// secret.
     pub(super) fn admit(&mut self, connection: Connection) {
-        if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX
-            && !self.send_away_a_stranger()
+        if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX && !self.evict_stranger()
         {
             connection.close(close::OTHER, BUSY);
             return;
         }
         let (id, options) = self.surveyed.take().unwrap_or_else(|| self.prepare());
         let (peer, theirs) = (connection.peer(), connection.clone());
-        let (wanted, tell) = (Arc::clone(&options), self.tell.clone());
+        let (wanted, event_tx) = (Arc::clone(&options), self.event_tx.clone());
         let work = move || {
             let result = serve(theirs, &wanted);
-            drop(tell.send(News::Ended(id, Box::new(result))));
+            drop(event_tx.send(SessionEvent::Ended(id, Box::new(result))));
         };
         let name = "wraith-send".to_owned();
         if let Err(error) = thread::Builder::new().name(name).spawn(work) {
@@ -111,8 +110,8 @@ impl Serving {
             self.surveyed = Some((id, options));
             return;
         }
-        let (instance, standing, has_accepted) = (None, Standing::Stranger, false);
-        let session = Session { id, peer, connection, options, instance, standing, has_accepted };
+        let (instance, role, has_accepted) = (None, SessionRole::Stranger, false);
+        let session = Session { id, peer, connection, options, instance, role, has_accepted };
         self.sessions.push(session);
     }
 
@@ -121,9 +120,9 @@ impl Serving {
     /// keep no receiver out.
     ///
     /// Returns false if all strangers were evicted already and are still ending.
-    fn send_away_a_stranger(&self) -> bool {
+    fn evict_stranger(&self) -> bool {
         // Sessions are in the order of their arrival.
-        let mut strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
+        let mut strangers = self.sessions.iter().filter(|s| s.role != SessionRole::Receiver);
         let stranger = strangers.find(|s| s.connection.close_reason().is_none());
         stranger.inspect(|s| s.connection.close(close::OTHER, BUSY)).is_some()
     }
@@ -138,14 +137,14 @@ impl Serving {
     /// - A session without an instance number may be any instance.
     ///
     /// Returns false if the session was rejected.
-    pub(super) async fn choose(&mut self, id: u64, instance: Option<u64>) -> bool {
+    pub(super) async fn admit_receiver(&mut self, id: u64, instance: Option<u64>) -> bool {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return false };
         self.sessions[at].instance = instance;
-        self.forget_those_who_stopped();
+        self.release_cancelled();
         let peer = self.sessions[at].peer;
         // Another peer may have taken its place since it sent the secret.
         if !self.unfinished.admits(peer) {
-            self.send_away(at, close::WRONG_SECRET, "");
+            self.reject(at, close::WRONG_SECRET, "");
             return false;
         }
         let served = self.receivers().count();
@@ -162,7 +161,7 @@ impl Serving {
         let earlier = earlier.map(|s| (s.id, is_same(s), may_stay(s)));
         if let Some((earlier, is_same, may_stay)) = earlier {
             if may_stay && !is_same {
-                self.send_away(at, close::ELSEWHERE, "");
+                self.reject(at, close::ELSEWHERE, "");
                 return false;
             }
             self.replace(earlier, is_same);
@@ -172,65 +171,65 @@ impl Serving {
             } else {
                 "the sender is serving another receiver with this ticket"
             };
-            self.send_away(at, close::REFUSED, why);
+            self.reject(at, close::REFUSED, why);
             return false;
         }
         let newcomer = &mut self.sessions[at];
-        newcomer.standing = Standing::Receiver;
-        self.shared.meter.join(Arc::clone(&newcomer.options.progress));
-        self.remembers(|unfinished| unfinished.remember_receiver(peer));
+        newcomer.role = SessionRole::Receiver;
+        self.shared.meter.add(Arc::clone(&newcomer.options.progress));
+        self.update_stored(|unfinished| unfinished.add_receiver(peer));
         self.deadline = None;
         self.share_rate();
         self.rediscovery.back(peer).await;
         true
     }
 
-    fn send_away(&mut self, at: usize, code: u64, why: &str) {
+    fn reject(&mut self, at: usize, code: u64, why: &str) {
         self.sessions[at].connection.close(code, why);
-        self.sessions[at].standing = Standing::Former;
+        self.sessions[at].role = SessionRole::Former;
     }
 
     /// Replaces the receiver with this number by the same one on another connection.
     fn replace(&mut self, id: u64, is_same_run: bool) {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
         match is_same_run {
-            true => self.send_away(at, close::OTHER, "you have come back on another connection"),
-            false => self.send_away(at, close::ELSEWHERE, ""),
+            true => self.reject(at, close::OTHER, "you have come back on another connection"),
+            false => self.reject(at, close::ELSEWHERE, ""),
         }
-        self.shared.meter.leave(&self.sessions[at].options.progress);
+        self.shared.meter.remove(&self.sessions[at].options.progress);
         let number = self.settings.receivers.is_none_or(|n| n > 1).then_some(id);
-        self.shared.publisher.tell_of(number, Event::Replaced);
+        self.shared.publisher.publish_for(number, Event::ReceiverReconnected);
     }
 
     /// Applies a change to the stored state. A failure is only reported: the transfer works all the
     /// same.
-    fn remembers(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
+    fn update_stored(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
         if let Err(error) = change(&self.unfinished) {
             self.shared
                 .publisher
-                .tell(Event::Note { path: String::new(), what: error.to_string() });
+                .publish(Event::Note { path: String::new(), what: error.to_string() });
         }
     }
 
     /// Records that a receiver accepted and its files begin to move.
-    pub(super) fn accepted(&mut self, id: u64) {
-        let is_it = |s: &&mut Session| s.id == id && s.standing == Standing::Receiver;
+    pub(super) fn receiver_accepted(&mut self, id: u64) {
+        let is_it = |s: &&mut Session| s.id == id && s.role == SessionRole::Receiver;
         if let Some(session) = self.sessions.iter_mut().find(is_it) {
             session.has_accepted = true;
             let peer = session.peer;
-            self.remembers(|unfinished| unfinished.has_begun(peer));
+            self.update_stored(|unfinished| unfinished.record_accepted(peer));
         }
     }
 
     /// Disconnects receivers that are no longer allowed. A new peer that proved the words of the
     /// code may have taken the place of an earlier one.
-    pub(super) fn send_away_who_lost_their_place(&mut self) {
+    pub(super) fn disconnect_disallowed(&mut self) {
         let mut is_any = false;
         for session in &mut self.sessions {
-            if session.standing == Standing::Receiver && !self.unfinished.admits(session.peer) {
-                session.standing = Standing::Former;
+            if session.role == SessionRole::Receiver && !self.unfinished.admits(session.peer) {
+                session.role = SessionRole::Former;
                 session.connection.close(close::WRONG_SECRET, "");
-                self.shared.meter.leave(&session.options.progress);
+                self.shared.meter.remove(&session.options.progress);
                 is_any = true;
             }
         }
@@ -239,19 +238,19 @@ impl Serving {
         }
         // The new peer is awaited as the first one was.
         if is_any && self.receivers().next().is_none() {
-            self.deadline = self.settings.patience.first.map(|first| Instant::now() + first);
+            self.deadline = self.settings.timeouts.first.map(|first| Instant::now() + first);
         }
     }
 
     /// Frees the places of receivers whose user cancelled, although their threads may still be
     /// ending.
-    fn forget_those_who_stopped(&mut self) {
+    fn release_cancelled(&mut self) {
         for session in &mut self.sessions {
             let reason = session.connection.close_reason();
             let stopped = matches!(reason, Some(CloseReason::Peer { code: close::CANCELLED, .. }));
-            if session.standing == Standing::Receiver && stopped {
-                session.standing = Standing::Former;
-                self.shared.meter.leave(&session.options.progress);
+            if session.role == SessionRole::Receiver && stopped {
+                session.role = SessionRole::Former;
+                self.shared.meter.remove(&session.options.progress);
             }
         }
     }
@@ -264,38 +263,38 @@ impl Serving {
     }
 
     /// Handles the end of a session. Returns the result of the offer if the offer ends with it.
-    pub(super) async fn ended(
+    pub(super) async fn session_ended(
         &mut self,
         id: u64,
         result: Result<SendReport, TransferError>,
-        news: &mut UnboundedReceiver<News>,
+        events: &mut UnboundedReceiver<SessionEvent>,
     ) -> Option<Result<(), Error>> {
         let at = self.sessions.iter().position(|s| s.id == id)?;
         let session = self.sessions.remove(at);
-        if session.standing != Standing::Receiver {
+        if session.role != SessionRole::Receiver {
             if matches!(result, Err(TransferError::WrongSecret)) {
-                self.shared.publisher.tell(Event::Stranger);
+                self.shared.publisher.publish(Event::UnauthorizedPeer);
             }
-            if self.surveyed.is_none() && session.standing == Standing::Stranger {
+            if self.surveyed.is_none() && session.role == SessionRole::Stranger {
                 self.surveyed = Some((id, session.options));
             }
             return None;
         }
         if result.is_err() {
-            self.shared.meter.leave(&session.options.progress);
+            self.shared.meter.remove(&session.options.progress);
         }
         self.share_rate();
         let end = match result {
-            Ok(report) => self.served(&session, report, news).await,
+            Ok(report) => self.receiver_done(&session, report, events).await,
             Err(TransferError::Later) => {
                 let number = self.is_several().then_some(id);
-                self.shared.publisher.tell_of(number, Event::OnlyLooked);
+                self.shared.publisher.publish_for(number, Event::OfferPostponed);
                 self.lost = None;
                 None
             }
             Err(error) if self.is_several() => {
                 let is_lost = may_come_back(&error, Role::Sender);
-                self.shared.publisher.tell_of(Some(id), Event::ReceiverFailed(error.into()));
+                self.shared.publisher.publish_for(Some(id), Event::ReceiverFailed(error.into()));
                 if is_lost {
                     self.rediscovery.lost(session.peer).await;
                 }
@@ -303,43 +302,43 @@ impl Serving {
             }
             Err(error)
                 if may_come_back(&error, Role::Sender)
-                    && !self.settings.patience.reconnect.is_zero() =>
+                    && !self.settings.timeouts.reconnect.is_zero() =>
             {
                 self.rediscovery.lost(session.peer).await;
-                self.await_return(error, session.options.progress.bytes());
+                self.wait_for_reconnect(error, session.options.progress.bytes());
                 return None;
             }
             Err(error) => Some(Err(error.into())),
         };
         if end.is_none() && self.receivers().next().is_none() {
             if let Some(failure) = self.closing.take() {
-                self.stop_all(news).await;
+                self.stop_all(events).await;
                 return Some(Err(failure));
             }
-            self.deadline = self.settings.patience.first.map(|first| Instant::now() + first);
+            self.deadline = self.settings.timeouts.first.map(|first| Instant::now() + first);
         }
         end
     }
 
     /// Handles a receiver that has confirmed everything. Returns the result of the offer if it was
     /// the last one wanted.
-    async fn served(
+    async fn receiver_done(
         &mut self,
         session: &Session,
         report: SendReport,
-        news: &mut UnboundedReceiver<News>,
+        events: &mut UnboundedReceiver<SessionEvent>,
     ) -> Option<Result<(), Error>> {
         let receiver = self.count(session, report);
         if !self.is_several() {
             return Some(Ok(()));
         }
-        self.remembers(|unfinished| unfinished.forget_receiver(receiver));
+        self.update_stored(|unfinished| unfinished.remove_receiver(receiver));
         let done = self.sent.receivers;
         if Some(done) != self.settings.receivers {
-            self.shared.publisher.tell(Event::Served { done, of: self.settings.receivers });
+            self.shared.publisher.publish(Event::Served { done, of: self.settings.receivers });
             return None;
         }
-        self.stop_all(news).await;
+        self.stop_all(events).await;
         Some(Ok(()))
     }
 
@@ -349,41 +348,43 @@ impl Serving {
         let remote = session.connection.remote();
         self.sent.last = Some((report.receiver, remote));
         self.sent.lacking += u32::from(report.outcome().is_err());
-        self.shared.meter.leave(&session.options.progress);
+        self.shared.meter.remove(&session.options.progress);
         let (receiver, bytes) = (report.receiver, session.options.progress.bytes());
         let report = Arc::new(report);
         self.sent.report = Some(Arc::clone(&report));
         let number = self.is_several().then_some(session.id);
-        self.shared.publisher.tell_of(number, Event::Sent { report, bytes });
+        self.shared.publisher.publish_for(number, Event::Sent { report, bytes });
         receiver
     }
 
     /// Starts to wait for a lost receiver, which may come back.
-    fn await_return(&mut self, error: TransferError, bytes: u64) {
-        let seconds_left = self.window.lost(bytes, self.settings.patience.reconnect);
+    fn wait_for_reconnect(&mut self, error: TransferError, bytes: u64) {
+        let seconds_left = self.window.lost(bytes, self.settings.timeouts.reconnect);
         self.deadline = self.window.deadline;
-        self.shared.publisher.tell(Event::Lost { why: error.to_string(), seconds_left });
+        self.shared
+            .publisher
+            .publish(Event::ConnectionLost { why: error.to_string(), seconds_left });
         self.lost = Some(error);
     }
 
     /// Notifies every peer that this side stops, and waits until they are notified.
-    pub(super) async fn stop_all(&mut self, news: &mut UnboundedReceiver<News>) {
+    pub(super) async fn stop_all(&mut self, events: &mut UnboundedReceiver<SessionEvent>) {
         for session in &self.sessions {
             session.options.cancel.cancel();
             session.connection.close(close::CANCELLED, "");
         }
         let deadline = Instant::now() + LAST_WAIT;
         while !self.sessions.is_empty() {
-            match timeout_at(deadline, news.recv()).await {
-                Ok(Some(News::Ended(id, result))) => {
+            match timeout_at(deadline, events.recv()).await {
+                Ok(Some(SessionEvent::Ended(id, result))) => {
                     let Some(at) = self.sessions.iter().position(|s| s.id == id) else { continue };
                     let session = self.sessions.remove(at);
-                    if let (Standing::Receiver, Ok(report)) = (session.standing, *result) {
+                    if let (SessionRole::Receiver, Ok(report)) = (session.role, *result) {
                         self.count(&session, report);
                     }
                 }
                 // Otherwise a receiver that has just accepted would be forgotten.
-                Ok(Some(News::Accepted(id))) => self.accepted(id),
+                Ok(Some(SessionEvent::Accepted(id))) => self.receiver_accepted(id),
                 Ok(Some(_)) => {}
                 // After this time, the sessions end without supervision.
                 Ok(None) | Err(_) => return,

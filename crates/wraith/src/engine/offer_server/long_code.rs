@@ -11,35 +11,35 @@ pub(crate) enum LongCode {
     #[default]
     None,
     /// It is being made.
-    Coming(JoinHandle<Result<CodeAnnouncement, NoRandomness>>),
+    Pending(JoinHandle<Result<CodeAnnouncement, NoRandomness>>),
     /// It waits for a receiver.
-    Here(Box<CodeAnnouncement>),
+    Ready(Box<CodeAnnouncement>),
 }
 
 /// A change of the long code.
 #[derive(Debug)]
-pub(crate) enum LongCodeNews {
+pub(crate) enum LongCodeEvent {
     /// It is ready to be shown.
     Made(Code),
     /// It was used, or has ended.
-    Event(CodeEvent),
+    Announcement(CodeEvent),
 }
 
 impl LongCode {
     /// Returns the next change; waits for ever if there is none. Cancel-safe.
-    pub async fn next(&mut self) -> LongCodeNews {
+    pub async fn next(&mut self) -> LongCodeEvent {
         loop {
             match self {
                 Self::None => std::future::pending().await,
-                Self::Coming(making) => {
+                Self::Pending(making) => {
                     let made = making.await;
                     *self = Self::of(made);
-                    if let Self::Here(made) = self {
-                        return LongCodeNews::Made(made.code().clone());
+                    if let Self::Ready(made) = self {
+                        return LongCodeEvent::Made(made.code().clone());
                     }
                 }
-                Self::Here(made) => match made.next_event().await {
-                    Some(event) => return LongCodeNews::Event(event),
+                Self::Ready(made) => match made.next_event().await {
+                    Some(event) => return LongCodeEvent::Announcement(event),
                     None => *self = Self::None,
                 },
             }
@@ -49,7 +49,7 @@ impl LongCode {
     /// Waits until the code is made, or cannot be made.
     pub async fn made(self) -> Self {
         match self {
-            Self::Coming(making) => Self::of(making.await),
+            Self::Pending(making) => Self::of(making.await),
             other => other,
         }
     }
@@ -57,7 +57,7 @@ impl LongCode {
     fn of(made: Result<Result<CodeAnnouncement, NoRandomness>, JoinError>) -> Self {
         match made {
             // A code without any meeting place is useless and not shown.
-            Ok(Ok(made)) if !made.places().is_empty() => Self::Here(Box::new(made)),
+            Ok(Ok(made)) if !made.places().is_empty() => Self::Ready(Box::new(made)),
             _ => Self::None,
         }
     }
@@ -66,14 +66,14 @@ impl LongCode {
         matches!(self, Self::None)
     }
 
-    pub const fn is_coming(&self) -> bool {
-        matches!(self, Self::Coming(_))
+    pub const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending(_))
     }
 
     /// Returns the announcement, once there is one.
-    pub fn here(&self) -> Option<&CodeAnnouncement> {
+    pub fn announcement(&self) -> Option<&CodeAnnouncement> {
         match self {
-            Self::Here(made) => Some(made),
+            Self::Ready(made) => Some(made),
             _ => None,
         }
     }
@@ -82,8 +82,8 @@ impl LongCode {
     pub async fn close(self) {
         match self {
             Self::None => {}
-            Self::Coming(making) => making.abort(),
-            Self::Here(made) => made.close().await,
+            Self::Pending(making) => making.abort(),
+            Self::Ready(made) => made.close().await,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! key), any party can check what the receiver signed, name by name. Any changed byte is detected.
 
 mod format;
-mod keeper;
+mod writer;
 
-pub use format::{ReceiptLines, open_receipt};
-pub(crate) use keeper::Keeper;
+pub use format::{ReceiptReader, open_receipt};
+pub(crate) use writer::ReceiptWriter;

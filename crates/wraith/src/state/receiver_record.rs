@@ -33,7 +33,7 @@ const MAX_BYTES: u64 = 64 << 10;
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct StoredRecord {
     version: u32,
     process: u32,
     folder: String,
@@ -54,7 +54,7 @@ pub struct OtherReceiver {
 
 /// This process among the receivers of one transfer.
 #[derive(Debug)]
-pub(crate) struct Receiving {
+pub(crate) struct ReceiverRecord {
     /// The folder of the records; `None` if nothing can be stored.
     folder: Option<PathBuf>,
     /// Common prefix of the records of this transfer.
@@ -64,7 +64,7 @@ pub(crate) struct Receiving {
     lock: Mutex<Option<File>>,
 }
 
-impl Receiving {
+impl ReceiverRecord {
     /// Creates a receiver for this ticket. Records that cannot be read or written are ignored.
     pub fn of(state: &StateDir, ticket: &Ticket) -> Self {
         let mut what = ticket.node_id().as_bytes().to_vec();
@@ -85,7 +85,7 @@ impl Receiving {
         let folder = state.map(|state| state.join(FOLDER));
         let mut receiving = Self { folder, prefix, instance, lock: Mutex::default() };
         receiving.forget_old();
-        receiving.take_over_a_dead_one();
+        receiving.take_over_dead_process();
         receiving
     }
 
@@ -99,7 +99,7 @@ impl Receiving {
     ///
     /// # Errors
     /// The record cannot be written. The transfer works all the same.
-    pub fn begin(&self, into: &str) -> Result<(), StateError> {
+    pub fn record_accepted(&self, into: &str) -> Result<(), StateError> {
         self.write(into, false)
     }
 
@@ -108,7 +108,7 @@ impl Receiving {
     /// # Errors
     /// The record cannot be written. A receiver that finishes before the next poll is then not
     /// reported.
-    pub fn wait(&self) -> Result<(), StateError> {
+    pub fn record_waiting(&self) -> Result<(), StateError> {
         self.write("", false)
     }
 
@@ -117,9 +117,10 @@ impl Receiving {
     fn write(&self, into: &str, is_finished: bool) -> Result<(), StateError> {
         let Some(path) = self.path(self.instance) else { return Ok(()) };
         let process = std::process::id();
-        let record = Record { version: VERSION, process, folder: into.to_owned(), is_finished };
+        let record =
+            StoredRecord { version: VERSION, process, folder: into.to_owned(), is_finished };
         let text = serde_json::to_string(&record).expect("plain fields are JSON");
-        let mut held = self.held();
+        let mut held = self.lock_file();
         let mut write = || -> io::Result<()> {
             if held.is_none() {
                 *held = lock(&path)?;
@@ -136,14 +137,14 @@ impl Receiving {
     /// Returns another process that receives the same transfer, or that finished while this one
     /// waited.
     pub fn other(&self) -> Option<OtherReceiver> {
-        let told = self.others(|path, record| {
-            let Record { process, folder, is_finished, .. } = record?;
+        let found = self.others(|path, record| {
+            let StoredRecord { process, folder, is_finished, .. } = record?;
             if is_finished {
                 let _ = fs::remove_file(path);
             }
             (!folder.is_empty()).then_some(OtherReceiver { process, folder })
         });
-        told.into_iter().next()
+        found.into_iter().next()
     }
 
     /// Ends this receiver for good, so that no other process takes it over. `into` is the folder of
@@ -151,9 +152,9 @@ impl Receiving {
     pub fn end(&self, into: Option<&str>) {
         let is_awaited =
             !self.others(|_, record| record.filter(|r| r.folder.is_empty())).is_empty();
-        let is_told = into.is_some_and(|into| is_awaited && self.write(into, true).is_ok());
-        if let (Some(path), Some(_locked)) = (self.path(self.instance), self.held().take())
-            && !is_told
+        let is_published = into.is_some_and(|into| is_awaited && self.write(into, true).is_ok());
+        if let (Some(path), Some(_locked)) = (self.path(self.instance), self.lock_file().take())
+            && !is_published
         {
             // A failure is harmless: the record expires.
             let _ = fs::remove_file(path);
@@ -161,7 +162,7 @@ impl Receiving {
     }
 
     /// Applies `look` to the records of other receivers that are alive or have finished.
-    fn others<T>(&self, look: impl Fn(&Path, Option<Record>) -> Option<T>) -> Vec<T> {
+    fn others<T>(&self, look: impl Fn(&Path, Option<StoredRecord>) -> Option<T>) -> Vec<T> {
         let others = self.records().into_iter().filter(|(n, _)| *n != self.instance);
         let look = |(_, path): (u64, PathBuf)| {
             let file = File::open(&path).ok()?;
@@ -169,7 +170,7 @@ impl Receiving {
             (&file).take(MAX_BYTES).read_to_string(&mut text).ok()?;
             // The meaning of a newer record is unknown.
             let record = serde_json::from_str(&text).ok();
-            let record = record.filter(|record: &Record| record.version == VERSION);
+            let record = record.filter(|record: &StoredRecord| record.version == VERSION);
             // A shared lock: two concurrent readers do not disturb each other.
             let is_alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             let is_finished = record.as_ref().is_some_and(|record| record.is_finished);
@@ -179,13 +180,13 @@ impl Receiving {
     }
 
     /// Takes over the instance of a receiver that died, if there is one.
-    fn take_over_a_dead_one(&mut self) {
+    fn take_over_dead_process(&mut self) {
         for (instance, path) in self.records().into_iter().take(OTHERS_MAX) {
             if let Ok(Some(locked)) = lock(&path) {
                 // The record still names the folder of the dead or finished receiver.
                 let _ = locked.set_len(0);
                 self.instance = instance;
-                *self.held() = Some(locked);
+                *self.lock_file() = Some(locked);
                 return;
             }
         }
@@ -223,7 +224,7 @@ impl Receiving {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<File>> {
+    fn lock_file(&self) -> MutexGuard<'_, Option<File>> {
         // Ignores poisoning: there is a lock or none, and a panic elsewhere leaves it consistent.
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -244,20 +245,20 @@ mod tests {
         Ticket::new(node_id, Capability::from_bytes([n; 16]), vec!["127.0.0.1:9".parse().unwrap()])
     }
 
-    fn receiving(home: &Path, n: u8) -> Receiving {
-        Receiving::of(&StateDir::in_folder(home), &ticket(n))
+    fn receiving(home: &Path, n: u8) -> ReceiverRecord {
+        ReceiverRecord::of(&StateDir::in_folder(home), &ticket(n))
     }
 
     #[test]
-    fn who_has_accepted_is_told_to_others_of_the_same_transfer_as_long_as_it_lives() {
+    fn a_live_receiver_that_accepted_is_reported_to_others_of_the_transfer() {
         let home = tempfile::tempdir().unwrap();
         let (one, two) = (receiving(home.path(), 1), receiving(home.path(), 1));
         let elsewhere = receiving(home.path(), 2);
         assert_ne!(one.instance(), two.instance());
         assert_eq!(two.other(), None, "it has not accepted");
-        one.begin("/here").unwrap();
-        let told = OtherReceiver { process: std::process::id(), folder: "/here".into() };
-        assert_eq!(two.other(), Some(told));
+        one.record_accepted("/here").unwrap();
+        let expected = OtherReceiver { process: std::process::id(), folder: "/here".into() };
+        assert_eq!(two.other(), Some(expected));
         assert_eq!((one.other(), elsewhere.other()), (None, None));
         one.end(None);
         assert_eq!(two.other(), None);
@@ -265,27 +266,27 @@ mod tests {
     }
 
     #[test]
-    fn who_has_finished_is_told_to_those_who_wait_and_to_nobody_else() {
+    fn a_finished_receiver_is_reported_only_to_waiting_ones() {
         let home = tempfile::tempdir().unwrap();
         let (one, waits) = (receiving(home.path(), 1), receiving(home.path(), 1));
-        waits.wait().unwrap();
+        waits.record_waiting().unwrap();
         assert_eq!(one.other(), None, "who waits receives nothing");
-        one.begin("/here").unwrap();
+        one.record_accepted("/here").unwrap();
         one.end(Some("/here"));
         assert_eq!(waits.other().unwrap().folder, "/here");
         assert_eq!(waits.other(), None, "it is told once");
         waits.end(None);
         let alone = receiving(home.path(), 1);
-        alone.begin("/here").unwrap();
+        alone.record_accepted("/here").unwrap();
         alone.end(Some("/here"));
         assert_eq!(fs::read_dir(home.path().join(FOLDER)).unwrap().count(), 0);
     }
 
     #[test]
-    fn who_died_is_told_to_nobody_and_taken_over_by_one() {
+    fn a_dead_receiver_is_not_reported_and_its_instance_is_taken_over_once() {
         let home = tempfile::tempdir().unwrap();
         let dead = receiving(home.path(), 1);
-        dead.begin("/here").unwrap();
+        dead.record_accepted("/here").unwrap();
         let instance = dead.instance();
         // The kernel does the same when a process dies.
         drop(dead);
@@ -293,25 +294,25 @@ mod tests {
         assert_eq!(heir.instance(), instance);
         assert_ne!(other.instance(), instance);
         assert_eq!(other.other(), None, "it has taken over, and has not accepted");
-        heir.begin("/here").unwrap();
+        heir.record_accepted("/here").unwrap();
         assert!(other.other().is_some());
     }
 
     #[test]
-    fn where_nothing_is_remembered_nobody_is_told_and_there_is_no_instance() {
+    fn without_storage_there_is_no_instance_and_no_report() {
         for state in [StateDir::in_memory().unwrap(), StateDir::in_folder("/dev/null/home")] {
-            let receiving = Receiving::of(&state, &ticket(1));
-            receiving.begin("/here").unwrap();
+            let receiving = ReceiverRecord::of(&state, &ticket(1));
+            receiving.record_accepted("/here").unwrap();
             assert_eq!((receiving.instance(), receiving.other()), (None, None));
             receiving.end(None);
         }
     }
 
     #[test]
-    fn what_is_damaged_tells_nothing_and_what_is_old_goes() {
+    fn damaged_records_are_ignored_and_old_ones_removed() {
         let home = tempfile::tempdir().unwrap();
         let one = receiving(home.path(), 1);
-        one.begin("/here").unwrap();
+        one.record_accepted("/here").unwrap();
         let path = one.path(one.instance).unwrap();
         let newer = r#"{"version":2,"process":1,"folder":"/here"}"#;
         for text in ["{", newer] {
