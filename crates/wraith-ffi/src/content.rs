@@ -67,21 +67,21 @@ pub enum Target {
 
 /// Content received into memory, shared by the writer and its later reader.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct MemoryContent(Arc<Mutex<Vec<u8>>>);
 
-impl Memory {
+impl MemoryContent {
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Writes into a [`Memory`] up to a limit.
-struct Bounded {
-    memory: Memory,
+/// Writes into a [`MemoryContent`] up to a limit.
+struct BoundedWriter {
+    memory: MemoryContent,
     room: u64,
 }
 
-impl Write for Bounded {
+impl Write for BoundedWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let left = u64::try_from(bytes.len()).ok().and_then(|len| self.room.checked_sub(len));
         self.room =
@@ -97,12 +97,12 @@ impl Write for Bounded {
 
 impl Target {
     /// Returns the target, and its memory if it has one.
-    pub(crate) fn open(self) -> (wraith::Target, Option<Memory>) {
+    pub(crate) fn open(self) -> (wraith::Target, Option<MemoryContent>) {
         match self {
             Self::Folder { path } => (wraith::Target::folder(path), None),
             Self::Memory { bytes_max } => {
-                let memory = Memory::default();
-                let writer = Bounded { memory: memory.clone(), room: bytes_max };
+                let memory = MemoryContent::default();
+                let writer = BoundedWriter { memory: memory.clone(), room: bytes_max };
                 (wraith::Target::writer(writer), Some(memory))
             }
         }
@@ -128,9 +128,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_takes_no_byte_more_than_its_limit() {
-        let memory = Memory::default();
-        let mut writer = Bounded { memory: memory.clone(), room: 3 };
+    fn memory_content_is_limited() {
+        let memory = MemoryContent::default();
+        let mut writer = BoundedWriter { memory: memory.clone(), room: 3 };
         writer.write_all(b"ab").unwrap();
         assert!(writer.write_all(b"cd").is_err());
         assert_eq!(memory.take(), b"ab");

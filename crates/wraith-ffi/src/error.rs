@@ -139,14 +139,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_and_the_sentence_of_an_error_cross_together() {
+    fn an_error_keeps_its_kind_and_message() {
         let error = "no ticket".parse::<wraith::Source>().unwrap_err();
         let text = error.to_string();
         assert_eq!(WraithError::from(error), WraithError::InvalidInput(text));
     }
 
     #[test]
-    fn what_there_is_no_more_of_is_told_apart_from_what_is_not_yet() {
+    fn used_up_and_not_yet_available_are_different_errors() {
         use wraith::session::SealError;
         use wraith::session::ratchet::{DecryptError, EncryptError, StartError};
 

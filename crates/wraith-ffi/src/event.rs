@@ -231,9 +231,9 @@ impl From<LibraryEvent> for Event {
 
 /// A stream of events. Each event goes to one of its concurrent readers.
 #[derive(Debug)]
-pub(crate) struct Pull(Mutex<wraith::Events>);
+pub(crate) struct EventReader(Mutex<wraith::Events>);
 
-impl Pull {
+impl EventReader {
     pub fn new(events: wraith::Events) -> Self {
         Self(Mutex::new(events))
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::accept::AcceptOptions;
-use crate::content::Memory;
+use crate::content::MemoryContent;
 use crate::error::WraithError;
-use crate::event::{Event, Pull};
+use crate::event::{Event, EventReader};
 use crate::offer::is_cancelled;
-use crate::progress::{Progress, Reader};
-use crate::runtime::entered;
+use crate::progress::{Progress, SharedProgressReader};
+use crate::runtime::in_runtime;
 use crate::used_once::UsedOnce;
 
 /// Options of a fetch.
@@ -114,7 +114,7 @@ impl From<&wraith::Previewed> for PreviewEntry {
 #[derive(Debug, uniffi::Object)]
 pub struct Incoming {
     incoming: UsedOnce<wraith::Incoming>,
-    memory: Option<Memory>,
+    memory: Option<MemoryContent>,
     sender: String,
     offer: OfferInfo,
     preview: Option<Vec<PreviewEntry>>,
@@ -124,7 +124,7 @@ pub struct Incoming {
 impl Incoming {
     pub(crate) fn new(
         incoming: wraith::Incoming,
-        memory: Option<Memory>,
+        memory: Option<MemoryContent>,
         runtime: Handle,
     ) -> Arc<Self> {
         let preview = incoming.preview();
@@ -176,7 +176,7 @@ impl Incoming {
     /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn refuse(&self, why: String) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
-        entered(self.runtime.clone(), incoming.refuse(&why)).await;
+        in_runtime(self.runtime.clone(), incoming.refuse(&why)).await;
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Incoming {
     /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn postpone(&self) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
-        entered(self.runtime.clone(), incoming.postpone()).await;
+        in_runtime(self.runtime.clone(), incoming.postpone()).await;
         Ok(())
     }
 }
@@ -227,15 +227,20 @@ impl From<&wraith::FetchSummary> for FetchSummary {
 #[derive(Debug, uniffi::Object)]
 pub struct Transfer {
     transfer: wraith::Transfer,
-    memory: Option<Memory>,
-    events: Pull,
-    progress: Reader,
+    memory: Option<MemoryContent>,
+    events: EventReader,
+    progress: SharedProgressReader,
     runtime: Handle,
 }
 
 impl Transfer {
-    fn new(transfer: wraith::Transfer, memory: Option<Memory>, runtime: Handle) -> Arc<Self> {
-        let (events, progress) = (Pull::new(transfer.events()), Reader::new(transfer.progress()));
+    fn new(
+        transfer: wraith::Transfer,
+        memory: Option<MemoryContent>,
+        runtime: Handle,
+    ) -> Arc<Self> {
+        let (events, progress) =
+            (EventReader::new(transfer.events()), SharedProgressReader::new(transfer.progress()));
         Arc::new(Self { transfer, memory, events, progress, runtime })
     }
 }
@@ -246,7 +251,7 @@ impl Transfer {
     /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
     /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
-        entered(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.runtime.clone(), self.events.next()).await
     }
 
     /// Returns the current progress, or null before an offer has arrived.
@@ -260,7 +265,7 @@ impl Transfer {
     /// The error that ended it; [`WraithError::Partial`] if some files did not arrive or could not
     /// be sent.
     pub async fn finished(&self) -> Result<FetchSummary, WraithError> {
-        entered(self.runtime.clone(), async {
+        in_runtime(self.runtime.clone(), async {
             let received = self.transfer.finished().await?;
             received.complete()?;
             Ok(FetchSummary::from(&*received))
@@ -286,6 +291,6 @@ impl Transfer {
     /// The result is true if this call ended the transfer, and false if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.transfer.stop();
-        entered(self.runtime.clone(), self.transfer.finished()).await.is_err_and(is_cancelled)
+        in_runtime(self.runtime.clone(), self.transfer.finished()).await.is_err_and(is_cancelled)
     }
 }

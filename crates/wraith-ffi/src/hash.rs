@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_have_the_hash_of_the_whole() {
+    fn hashing_in_pieces_gives_the_hash_of_the_whole() {
         let hasher = Blake3Hasher::new();
         hasher.update(b"wra".to_vec());
         hasher.update(b"ith".to_vec());

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_good_for_its_signer_and_message_only() {
+    fn a_signature_verifies_only_for_its_signer_and_message() {
         let identity = Identity::from_seed(vec![7; 32]).unwrap();
         let signature = identity.sign(b"yes".to_vec());
         let check = |message: &[u8], signature: &[u8]| {
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_of_another_length_and_a_mistyped_node_id_are_told() {
+    fn a_seed_of_wrong_length_and_a_mistyped_node_id_are_refused() {
         assert!(matches!(Identity::from_seed(vec![1; 31]), Err(WraithError::InvalidInput(_))));
         let checked = verify("abc".into(), Vec::new(), Vec::new());
         assert!(matches!(checked, Err(WraithError::InvalidInput(_))));
     }
 
     #[test]
-    fn an_identity_is_shown_without_its_secret() {
+    fn the_debug_form_of_an_identity_hides_its_secret() {
         let identity = Identity::from_seed(vec![7; 32]).unwrap();
         assert!(!format!("{identity:?}").contains("7, 7"));
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify};
 
-use crate::event::{Event, Pull};
+use crate::event::{Event, EventReader};
 use crate::fetch::Incoming;
-use crate::runtime::entered;
+use crate::runtime::in_runtime;
 
 /// The accept filter of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Enum)]
@@ -39,7 +39,7 @@ pub struct Listener {
     listener: Mutex<wraith::Listener>,
     /// Makes the waiting call release the listener.
     ending: Notify,
-    events: Pull,
+    events: EventReader,
     runtime: Handle,
 }
 
@@ -47,7 +47,7 @@ impl Listener {
     pub(crate) fn new(listener: wraith::Listener, runtime: Handle) -> Arc<Self> {
         Arc::new(Self {
             address: listener.address().to_string(),
-            events: Pull::new(listener.events()),
+            events: EventReader::new(listener.events()),
             listener: Mutex::new(listener),
             ending: Notify::new(),
             runtime,
@@ -75,13 +75,13 @@ impl Listener {
                 }
             }
         };
-        let incoming = entered(self.runtime.clone(), next).await?;
+        let incoming = in_runtime(self.runtime.clone(), next).await?;
         Some(Incoming::new(incoming, None, self.runtime.clone()))
     }
 
     /// Returns the next event of the listener itself, or null after its end.
     pub async fn next_event(&self) -> Option<Event> {
-        entered(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.runtime.clone(), self.events.next()).await
     }
 
     /// Stops the listener without waiting. A running transfer is cancelled.

@@ -14,7 +14,7 @@ use crate::fetch::{FetchOptions, Incoming};
 use crate::identity::Identity;
 use crate::listen::{AcceptFilter, Listener};
 use crate::offer::{Offer, OfferOptions};
-use crate::runtime::{self, entered};
+use crate::runtime::{self, in_runtime};
 use crate::secret::SecretText;
 
 /// A relay server, and the token for it.
@@ -134,7 +134,7 @@ impl Node {
             Recipient::Ticket => offer.by_ticket(),
             Recipient::Contact { name } => offer.to_contact(self.contact(&name)?),
         };
-        let offer = entered(self.runtime.clone(), offer.start()).await?;
+        let offer = in_runtime(self.runtime.clone(), offer.start()).await?;
         Ok(Offer::new(offer, self.runtime.clone()))
     }
 
@@ -154,7 +154,7 @@ impl Node {
         let (target, memory) = into.open();
         let fetch = options.apply(self.node.fetch(source, target));
         let incoming =
-            entered(self.runtime.clone(), async { fetch.wait_for_offer().await }).await?;
+            in_runtime(self.runtime.clone(), async { fetch.wait_for_offer().await }).await?;
         Ok(Incoming::new(incoming, memory, self.runtime.clone()))
     }
 
@@ -171,7 +171,7 @@ impl Node {
         if let Some(at) = &self.listen {
             listen = listen.bind_to(address(at)?);
         }
-        let listener = entered(self.runtime.clone(), listen.start()).await?;
+        let listener = in_runtime(self.runtime.clone(), listen.start()).await?;
         Ok(Listener::new(listener, self.runtime.clone()))
     }
 

@@ -7,9 +7,9 @@ use tokio::runtime::Handle;
 
 use crate::content::address;
 use crate::error::WraithError;
-use crate::event::{Event, Pull};
-use crate::progress::{Progress, Reader};
-use crate::runtime::entered;
+use crate::event::{Event, EventReader};
+use crate::progress::{Progress, SharedProgressReader};
+use crate::runtime::in_runtime;
 
 /// Options of an offer.
 #[derive(Clone, Debug, uniffi::Record)]
@@ -122,14 +122,15 @@ impl From<&wraith::OfferSummary> for OfferSummary {
 #[derive(Debug, uniffi::Object)]
 pub struct Offer {
     offer: wraith::Offer,
-    events: Pull,
-    progress: Reader,
+    events: EventReader,
+    progress: SharedProgressReader,
     runtime: Handle,
 }
 
 impl Offer {
     pub(crate) fn new(offer: wraith::Offer, runtime: Handle) -> Arc<Self> {
-        let (events, progress) = (Pull::new(offer.events()), Reader::new(offer.progress()));
+        let (events, progress) =
+            (EventReader::new(offer.events()), SharedProgressReader::new(offer.progress()));
         Arc::new(Self { offer, events, progress, runtime })
     }
 }
@@ -157,7 +158,7 @@ impl Offer {
     /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
     /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
-        entered(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.runtime.clone(), self.events.next()).await
     }
 
     /// Returns the progress of all transfers together, or null before the first receiver has
@@ -172,7 +173,7 @@ impl Offer {
     /// The error that ended the offer; [`WraithError::Partial`] if a receiver lacks files that
     /// could not be sent.
     pub async fn finished(&self) -> Result<OfferSummary, WraithError> {
-        entered(self.runtime.clone(), async {
+        in_runtime(self.runtime.clone(), async {
             let sent = self.offer.finished().await?;
             sent.complete()?;
             Ok(OfferSummary::from(&*sent))
@@ -185,7 +186,7 @@ impl Offer {
     /// if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.offer.stop();
-        entered(self.runtime.clone(), self.offer.finished()).await.is_err_and(is_cancelled)
+        in_runtime(self.runtime.clone(), self.offer.finished()).await.is_err_and(is_cancelled)
     }
 }
 

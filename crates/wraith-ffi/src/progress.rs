@@ -45,9 +45,9 @@ impl From<wraith::Progress> for Progress {
 
 /// A progress reader shared by threads.
 #[derive(Debug)]
-pub(crate) struct Reader(Mutex<ProgressReader>);
+pub(crate) struct SharedProgressReader(Mutex<ProgressReader>);
 
-impl Reader {
+impl SharedProgressReader {
     pub fn new(reader: ProgressReader) -> Self {
         Self(Mutex::new(reader))
     }

@@ -1,9 +1,9 @@
 //! The tokio runtime of this library, which runs all its tasks.
 //!
 //! Other languages poll futures from their own threads, outside any runtime. A tokio future needs
-//! an entered runtime whenever it is polled; [`entered`] provides it. UniFFI's built-in alternative
-//! is one single-threaded runtime for all libraries of a process, in which one blocking future
-//! stops all others.
+//! an entered runtime whenever it is polled; [`in_runtime`] provides it. UniFFI's built-in
+//! alternative is one single-threaded runtime for all libraries of a process, in which one blocking
+//! future stops all others.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -42,7 +42,7 @@ pub(crate) fn handle() -> Result<Handle, WraithError> {
 }
 
 /// Wraps a future so that every poll runs inside the runtime.
-pub(crate) async fn entered<F: Future>(handle: Handle, future: F) -> F::Output {
+pub(crate) async fn in_runtime<F: Future>(handle: Handle, future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
         let _inside = handle.enter();
@@ -58,8 +58,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_future_that_is_polled_from_a_bare_thread_finds_the_runtime() {
-        let looks = entered(handle().unwrap(), async { Handle::try_current().is_ok() });
+    fn a_future_polled_from_a_foreign_thread_is_inside_the_runtime() {
+        let looks = in_runtime(handle().unwrap(), async { Handle::try_current().is_ok() });
         let found = pin!(looks).poll(&mut Context::from_waker(Waker::noop()));
         assert_eq!(found, std::task::Poll::Ready(true));
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_shown_without_what_they_are() {
+    fn the_debug_form_of_a_secret_hides_its_bytes() {
         let key = SecretKey::from_bytes(vec![77; 32]).unwrap();
         let text = SecretText::of("swordfish".into());
         let shown = format!("{key:?} {text:?}");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_length_is_told() {
+    fn a_key_of_wrong_length_is_refused() {
         let short = SecretKey::from_bytes(vec![1; 31]);
         assert!(matches!(short, Err(WraithError::InvalidInput(_))));
     }

@@ -9,7 +9,7 @@ use wraith::session::vault::VaultError;
 
 use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};
-use crate::vault::{KeyVault, Theirs, hold};
+use crate::vault::{ForeignVault, KeyVault, lock};
 
 /// A session that is kept in a vault. If the vault fails, the state is unchanged, and the call can
 /// be repeated. Thread-safe. A vault implementation must not use the session that is being stored:
@@ -38,7 +38,7 @@ impl StoredSession {
         name: String,
         session: &Session,
     ) -> Result<Arc<Self>, WraithError> {
-        let vault = Arc::new(Theirs(vault));
+        let vault = Arc::new(ForeignVault(vault));
         match wraith::session::StoredSession::create(vault, &name, session.take()?) {
             Ok(stored) => Ok(Arc::new(Self(Mutex::new(stored)))),
             Err((why, back)) => {
@@ -59,7 +59,7 @@ impl StoredSession {
     /// - [`WraithError::Vault`]: the vault failed.
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
-        let stored = wraith::session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
+        let stored = wraith::session::StoredSession::load(Arc::new(ForeignVault(vault)), &name)?;
         Ok(Arc::new(Self(Mutex::new(stored))))
     }
 
@@ -130,7 +130,7 @@ impl StoredSession {
 
 impl StoredSession {
     fn lock(&self) -> Result<MutexGuard<'_, wraith::session::StoredSession>, WraithError> {
-        hold(&self.0)
+        lock(&self.0)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::identity::Identity;
 use crate::random;
 use crate::ratchet::count;
 use crate::session::{Opened, Rejection};
-use crate::vault::{KeyVault, Theirs, hold};
+use crate::vault::{ForeignVault, KeyVault, lock};
 
 /// The prekeys of one identity, kept in a vault. Each change is stored before its result is
 /// returned. If the vault fails, the state is unchanged. Thread-safe.
@@ -36,7 +36,7 @@ impl StoredPreKeys {
         one_time: u32,
     ) -> Result<Arc<Self>, WraithError> {
         let keys = PreKeys::generate(&mut random::generator()?, &identity.0, count(one_time));
-        Ok(Self::new(inner::StoredPreKeys::create(Arc::new(Theirs(vault)), &name, keys)?))
+        Ok(Self::new(inner::StoredPreKeys::create(Arc::new(ForeignVault(vault)), &name, keys)?))
     }
 
     /// Loads the prekeys of this name. If two processes share the vault and load the same prekeys,
@@ -46,7 +46,7 @@ impl StoredPreKeys {
     /// As [`crate::StoredSession::load`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
-        Ok(Self::new(inner::StoredPreKeys::load(Arc::new(Theirs(vault)), &name)?))
+        Ok(Self::new(inner::StoredPreKeys::load(Arc::new(ForeignVault(vault)), &name)?))
     }
 
     /// As [`crate::PreKeys::bundle`].
@@ -54,7 +54,7 @@ impl StoredPreKeys {
     /// # Errors
     /// [`WraithError::Vault`]: the state is unchanged.
     pub fn bundle(&self) -> Result<Vec<u8>, WraithError> {
-        Ok(hold(&self.0)?.bundle()?.encode())
+        Ok(lock(&self.0)?.bundle()?.encode())
     }
 
     /// Returns the number of one-time prekeys that are in no bundle yet.
@@ -62,7 +62,7 @@ impl StoredPreKeys {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of these prekeys.
     pub fn remaining(&self) -> Result<u32, WraithError> {
-        Ok(u32::try_from(hold(&self.0)?.remaining()).unwrap_or(u32::MAX))
+        Ok(u32::try_from(lock(&self.0)?.remaining()).unwrap_or(u32::MAX))
     }
 
     /// As [`crate::PreKeys::replenish`].
@@ -71,7 +71,7 @@ impl StoredPreKeys {
     /// As [`crate::PreKeys::replenish`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn replenish(&self, identity: &Identity, one_time: u32) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
-        Ok(hold(&self.0)?.replenish(&mut rng, &identity.0, count(one_time))?)
+        Ok(lock(&self.0)?.replenish(&mut rng, &identity.0, count(one_time))?)
     }
 
     /// As [`crate::PreKeys::rotate`].
@@ -80,7 +80,7 @@ impl StoredPreKeys {
     /// As [`crate::PreKeys::rotate`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn rotate(&self, identity: &Identity) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
-        Ok(hold(&self.0)?.rotate(&mut rng, &identity.0)?)
+        Ok(lock(&self.0)?.rotate(&mut rng, &identity.0)?)
     }
 }
 
@@ -118,7 +118,7 @@ impl StoredRatchet {
         bundle: Vec<u8>,
     ) -> Result<Arc<Self>, WraithError> {
         let bundle = PreKeyBundle::decode(&bundle)?;
-        let (mut rng, vault) = (random::generator()?, Arc::new(Theirs(vault)));
+        let (mut rng, vault) = (random::generator()?, Arc::new(ForeignVault(vault)));
         let made = inner::StoredRatchet::initiate(vault, &name, &mut rng, &identity.0, &bundle)?;
         Ok(Self::new(made))
     }
@@ -130,7 +130,7 @@ impl StoredRatchet {
     /// As [`crate::StoredSession::load`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
-        Ok(Self::new(inner::StoredRatchet::load(Arc::new(Theirs(vault)), &name)?))
+        Ok(Self::new(inner::StoredRatchet::load(Arc::new(ForeignVault(vault)), &name)?))
     }
 
     /// Returns the NodeId of the peer. The first message that opens proves it.
@@ -138,7 +138,7 @@ impl StoredRatchet {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn peer(&self) -> Result<String, WraithError> {
-        Ok(hold(&self.0)?.ratchet().peer().to_string())
+        Ok(lock(&self.0)?.ratchet().peer().to_string())
     }
 
     /// Returns 32 bytes that both sides of this conversation share, and no other conversation has.
@@ -146,7 +146,7 @@ impl StoredRatchet {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn binding(&self) -> Result<Vec<u8>, WraithError> {
-        Ok(hold(&self.0)?.ratchet().binding().to_vec())
+        Ok(lock(&self.0)?.ratchet().binding().to_vec())
     }
 
     /// Returns whether no message of the peer has opened yet.
@@ -154,7 +154,7 @@ impl StoredRatchet {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn is_unanswered(&self) -> Result<bool, WraithError> {
-        Ok(hold(&self.0)?.ratchet().is_unanswered())
+        Ok(lock(&self.0)?.ratchet().is_unanswered())
     }
 
     /// As [`crate::Ratchet::set_padding`]. The next message stores the setting.
@@ -162,7 +162,7 @@ impl StoredRatchet {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn set_padding(&self, padding: bool) -> Result<(), WraithError> {
-        hold(&self.0)?.set_padding(padding);
+        lock(&self.0)?.set_padding(padding);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl StoredRatchet {
     /// # Errors
     /// [`WraithError::WrongState`] if called from within a vault operation of this conversation.
     pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
-        hold(&self.0)?.set_time(now);
+        lock(&self.0)?.set_time(now);
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl StoredRatchet {
     /// As [`crate::Ratchet::encrypt`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn encrypt(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let (mut rng, mut message) = (random::generator()?, Vec::new());
-        hold(&self.0)?.encrypt(&mut rng, &aad, &text, &mut message)?;
+        lock(&self.0)?.encrypt(&mut rng, &aad, &text, &mut message)?;
         Ok(message)
     }
 
@@ -191,7 +191,7 @@ impl StoredRatchet {
     /// As [`crate::Ratchet::decrypt`], and [`WraithError::Vault`]: the state is unchanged.
     pub fn decrypt(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
-        hold(&self.0)?.decrypt(&aad, &message, &mut text)?;
+        lock(&self.0)?.decrypt(&aad, &message, &mut text)?;
         Ok(text)
     }
 
@@ -205,7 +205,7 @@ impl StoredRatchet {
         texts: Vec<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, WraithError> {
         let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-        let batch = hold(&self.0)?.encrypt_many(&mut random::generator()?, &aad, &texts)?;
+        let batch = lock(&self.0)?.encrypt_many(&mut random::generator()?, &aad, &texts)?;
         Ok(batch.iter().map(<[u8]>::to_vec).collect())
     }
 
@@ -220,7 +220,7 @@ impl StoredRatchet {
         messages: Vec<Vec<u8>>,
     ) -> Result<Vec<Opened>, WraithError> {
         let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-        let batch = hold(&self.0)?.decrypt_many(&aad, &messages)?;
+        let batch = lock(&self.0)?.decrypt_many(&aad, &messages)?;
         let each = (0..).zip(batch.iter()).map(|(number, each)| match each {
             Ok(text) => Opened::Text { number, text: text.to_vec() },
             Err(why) => Opened::Rejected { kind: why.into(), why: why.to_string() },
@@ -251,8 +251,8 @@ pub fn respond_stored(
     aad: Vec<u8>,
     message: Vec<u8>,
 ) -> Result<StoredStarted, WraithError> {
-    let mut prekeys = hold(&prekeys.0)?;
-    let vault = Arc::new(Theirs(vault));
+    let mut prekeys = lock(&prekeys.0)?;
+    let vault = Arc::new(ForeignVault(vault));
     let (ratchet, text) =
         inner::StoredRatchet::respond(vault, &name, &identity.0, &mut prekeys, &aad, &message)?;
     Ok(StoredStarted { ratchet: StoredRatchet::new(ratchet), text })

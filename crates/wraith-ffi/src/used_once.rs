@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_is_an_error_to_whoever_comes_second() {
+    fn a_second_use_is_an_error() {
         let once = UsedOnce::new(1, "this offer was answered");
         assert_eq!(once.with(|value| *value + 1), Ok(2));
         assert_eq!(once.take(), Ok(1));

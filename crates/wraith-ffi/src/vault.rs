@@ -98,7 +98,7 @@ pub trait KeyVault: Send + Sync {
 /// Returns a vault in memory: for tests, and for states that need not survive the process.
 #[uniffi::export]
 pub fn memory_vault() -> Arc<dyn KeyVault> {
-    Arc::new(Ours(inner::MemoryVault::default()))
+    Arc::new(ExportedVault(inner::MemoryVault::default()))
 }
 
 /// Opens a vault in this folder, for one process at a time. It has no encryption beyond that of the
@@ -121,13 +121,13 @@ pub fn file_vault(
         }
     };
     let vault = open().map_err(|error| WraithError::Vault(error.to_string()))?;
-    Ok(Arc::new(Ours(vault)))
+    Ok(Arc::new(ExportedVault(vault)))
 }
 
 /// Presents a Rust vault to other languages.
-struct Ours<V>(V);
+struct ExportedVault<V>(V);
 
-impl<V: inner::KeyVault> KeyVault for Ours<V> {
+impl<V: inner::KeyVault> KeyVault for ExportedVault<V> {
     fn store(
         &self,
         name: String,
@@ -164,16 +164,16 @@ thread_local! {
 }
 
 /// Marks this thread as inside a vault call until it is dropped.
-struct InVault(());
+struct VaultCallGuard(());
 
-impl InVault {
+impl VaultCallGuard {
     fn enter() -> Self {
         CALLS.set(CALLS.get() + 1);
         Self(())
     }
 }
 
-impl Drop for InVault {
+impl Drop for VaultCallGuard {
     fn drop(&mut self) {
         CALLS.set(CALLS.get() - 1);
     }
@@ -184,7 +184,7 @@ impl Drop for InVault {
 ///
 /// # Errors
 /// [`WraithError::WrongState`] if the object is locked and this thread is inside a vault call.
-pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError> {
+pub(crate) fn lock<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError> {
     if CALLS.get() == 0 {
         // Ignores poisoning: after a panic the state matches its vault, or is marked as uncertain.
         return Ok(kept.lock().unwrap_or_else(PoisonError::into_inner));
@@ -200,9 +200,9 @@ pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError>
 }
 
 /// Presents a vault of another language to Rust.
-pub(crate) struct Theirs(pub Arc<dyn KeyVault>);
+pub(crate) struct ForeignVault(pub Arc<dyn KeyVault>);
 
-impl inner::KeyVault for Theirs {
+impl inner::KeyVault for ForeignVault {
     fn store(
         &self,
         name: &str,
@@ -214,32 +214,32 @@ impl inner::KeyVault for Theirs {
             inner::Durability::Process => Durability::Process,
             inner::Durability::Power => Durability::Power,
         };
-        let _in_vault = InVault::enter();
+        let _in_vault = VaultCallGuard::enter();
         let stored = self.0.store(name.to_owned(), generation, record.to_vec(), durability)?;
-        done(stored == generation, "store")
+        check_confirmed(stored == generation, "store")
     }
 
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, inner::VaultError> {
-        let _in_vault = InVault::enter();
+        let _in_vault = VaultCallGuard::enter();
         Ok(self.0.load(name.to_owned())?.map(Zeroizing::new))
     }
 
     fn delete(&self, name: &str) -> Result<(), inner::VaultError> {
-        let _in_vault = InVault::enter();
+        let _in_vault = VaultCallGuard::enter();
         let is_gone = self.0.delete(name.to_owned())?;
-        done(is_gone, "delete")
+        check_confirmed(is_gone, "delete")
     }
 
     fn latest(&self, name: &str) -> Result<Option<u64>, inner::VaultError> {
-        let _in_vault = InVault::enter();
+        let _in_vault = VaultCallGuard::enter();
         Ok(self.0.latest(name.to_owned())?)
     }
 }
 
 /// Checks that a call confirmed its completion. An interrupted call leaves the default return
 /// value, 0 or false.
-fn done(says_so: bool, call: &str) -> Result<(), inner::VaultError> {
-    match says_so {
+fn check_confirmed(is_confirmed: bool, call: &str) -> Result<(), inner::VaultError> {
+    match is_confirmed {
         true => Ok(()),
         false => Err(inner::VaultError::Failed(format!("{call} did not confirm its completion"))),
     }
@@ -269,14 +269,14 @@ mod tests {
 
     use super::*;
 
-    /// A vault whose calls do nothing and return `says`.
-    struct CutOff {
-        says: u64,
+    /// A vault whose calls do nothing and return the value of `returns`.
+    struct InterruptedVault {
+        returns: u64,
     }
 
-    impl KeyVault for CutOff {
+    impl KeyVault for InterruptedVault {
         fn store(&self, _: String, _: u64, _: Vec<u8>, _: Durability) -> Result<u64, VaultError> {
-            Ok(self.says)
+            Ok(self.returns)
         }
 
         fn load(&self, _: String) -> Result<Option<Vec<u8>>, VaultError> {
@@ -293,11 +293,11 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_ends_without_saying_so_has_not_stored_or_deleted_anything() {
-        for (says, is_stored) in [(0, false), (6, false), (7, true)] {
-            let vault = Theirs(Arc::new(CutOff { says }));
+    fn an_unconfirmed_vault_call_counts_as_failed() {
+        for (returns, is_stored) in [(0, false), (6, false), (7, true)] {
+            let vault = ForeignVault(Arc::new(InterruptedVault { returns }));
             let stored = vault.store("anna", 7, b"record", inner::Durability::Power);
-            assert_eq!(stored.is_ok(), is_stored, "{says}");
+            assert_eq!(stored.is_ok(), is_stored, "{returns}");
             assert!(matches!(vault.delete("anna"), Err(inner::VaultError::Failed(_))));
         }
     }

@@ -32,7 +32,7 @@ fn sessions() -> (Arc<Session>, Arc<Session>) {
 }
 
 #[test]
-fn what_one_side_seals_the_other_opens_once() {
+fn a_sealed_message_opens_once_at_the_other_side() {
     let (a, b) = sessions();
     let message = a.seal(b"to b".to_vec(), b"hello".to_vec()).unwrap();
     let wrong = b.open(b"to c".to_vec(), message.clone());
@@ -43,7 +43,7 @@ fn what_one_side_seals_the_other_opens_once() {
 }
 
 #[test]
-fn many_messages_cross_in_one_call_and_each_is_judged_by_itself() {
+fn a_batch_opens_each_message_independently() {
     let (a, b) = sessions();
     let texts: Vec<Vec<u8>> = (0..100_u8).map(|i| vec![i; 10]).collect();
     let mut messages = a.seal_many(Vec::new(), texts.clone()).unwrap();
@@ -59,7 +59,7 @@ fn many_messages_cross_in_one_call_and_each_is_judged_by_itself() {
 }
 
 #[test]
-fn calls_out_of_turn_are_errors_and_the_right_one_still_works() {
+fn a_call_out_of_turn_is_an_error_and_does_not_disturb_the_handshake() {
     let wrong_state = |result: Result<(), WraithError>| {
         assert!(matches!(result, Err(WraithError::WrongState(_))), "{result:?}");
     };
@@ -76,7 +76,7 @@ fn calls_out_of_turn_are_errors_and_the_right_one_still_works() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_told() {
+fn contradictory_options_are_refused() {
     let begin = |protocol: &str, options| Handshake::initiator(protocol.into(), options).map(drop);
     let identity = Identity::generate().unwrap();
     let mut both = options(&identity);
@@ -94,7 +94,7 @@ fn options_that_do_not_fit_are_told() {
 }
 
 #[test]
-fn a_stranger_in_the_place_of_an_expected_peer_is_told_as_that() {
+fn an_unexpected_peer_identity_is_reported() {
     let (a, b, c) = (0, 1, 2);
     let all = [a, b, c].map(|seed| Identity::from_seed(vec![seed; 32]).unwrap());
     let mut expects_c = options(&all[0]);
@@ -107,7 +107,7 @@ fn a_stranger_in_the_place_of_an_expected_peer_is_told_as_that() {
 }
 
 #[test]
-fn a_restored_session_uses_no_number_again() {
+fn a_restored_session_reuses_no_message_number() {
     let (a, b) = sessions();
     a.seal(Vec::new(), b"one".to_vec()).unwrap();
     let saved = a.save().unwrap();
@@ -127,7 +127,7 @@ fn a_restored_session_uses_no_number_again() {
 }
 
 #[test]
-fn threads_that_seal_at_the_same_time_use_each_number_once() {
+fn concurrent_seals_use_each_message_number_once() {
     let (a, b) = sessions();
     let messages: Vec<_> = std::thread::scope(|scope| {
         let seal = || (0..100).map(|_| a.seal(Vec::new(), vec![1]).unwrap()).collect::<Vec<_>>();

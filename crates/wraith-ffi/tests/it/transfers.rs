@@ -42,7 +42,7 @@ fn message(text: &str) -> Content {
 const MEMORY: Target = Target::Memory { bytes_max: 1000 };
 
 #[tokio::test]
-async fn a_file_arrives_byte_for_byte_and_both_sides_hear_the_end() {
+async fn a_file_arrives_intact_and_both_sides_get_the_final_event() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("film.mov"), folder.path().join("in"));
     let content: Vec<u8> = (0..3_000_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
@@ -94,7 +94,7 @@ async fn an_offer_is_answered_once() {
 }
 
 #[tokio::test]
-async fn text_that_is_no_ticket_and_a_ticket_of_nobody_are_told_apart() {
+async fn an_invalid_ticket_and_an_unreachable_sender_are_different_errors() {
     let bad = asked("hello", MEMORY).await;
     assert!(matches!(bad, Err(WraithError::InvalidInput(_))));
     let (offer, ticket) = offered(&node(), message("hello")).await;
@@ -129,7 +129,7 @@ async fn a_contact_that_listens_is_sent_to_without_a_code() {
 }
 
 #[tokio::test]
-async fn who_waits_for_an_offer_is_told_that_the_listener_was_stopped() {
+async fn stopping_the_listener_ends_a_waiting_call() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().to_str().unwrap().to_owned();
     let listener = within(node().listen(to, AcceptFilter::Contacts)).await.unwrap();
