@@ -37,8 +37,8 @@ pub unsafe extern "C" fn wraith_hash(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_hasher_new(out: *mut wraith_hasher_t) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
-        place.put(HASHERS.insert(Mutex::new(Wiped::new(Hasher::new())))?);
+        let out = call.out(out)?;
+        out.write(HASHERS.insert(Mutex::new(Wiped::new(Hasher::new())))?);
         Ok(())
     })
 }

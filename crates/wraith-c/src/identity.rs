@@ -33,8 +33,8 @@ pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
-        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))?);
+        let out = call.out(out)?;
+        out.write(IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))?);
         Ok(())
     })
 }
@@ -47,8 +47,8 @@ pub unsafe extern "C" fn wraith_identity_from_seed(
     out: *mut wraith_identity_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (seed, place) = (call.array::<WRAITH_SEED_BYTES>(seed, seed_len)?, call.place(out)?);
-        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
+        let (seed, out) = (call.array::<WRAITH_SEED_BYTES>(seed, seed_len)?, call.out(out)?);
+        out.write(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
         Ok(())
     })
 }

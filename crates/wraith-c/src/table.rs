@@ -114,7 +114,7 @@ impl<T> Table<Mutex<T>> {
     /// the same handle is refused: it would deadlock.
     pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
         let value = self.get(handle)?;
-        let _held = Held::new(handle)?;
+        let _held = InUseGuard::new(handle)?;
         // An object that a panic left inconsistent is not used again.
         let mut value = value
             .lock()
@@ -125,15 +125,15 @@ impl<T> Table<Mutex<T>> {
 
 thread_local! {
     /// The handles in use by this thread.
-    static HELD: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static IN_USE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Marks a handle as in use by this thread, until it is dropped.
-struct Held;
+struct InUseGuard;
 
-impl Held {
+impl InUseGuard {
     fn new(handle: u64) -> Outcome<Self> {
-        let is_free = HELD.with_borrow_mut(|held| {
+        let is_free = IN_USE.with_borrow_mut(|held| {
             let is_free = !held.contains(&handle);
             if is_free {
                 held.push(handle);
@@ -145,10 +145,10 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for InUseGuard {
     fn drop(&mut self) {
         // Handles are released in reverse order.
-        HELD.with_borrow_mut(Vec::pop);
+        IN_USE.with_borrow_mut(Vec::pop);
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_never_given_out_twice() {
+    fn a_handle_is_never_reused() {
         let table = Table::new(Kind::Hasher);
         let first = table.insert(1).unwrap();
         assert_eq!(*table.get(first).unwrap(), 1);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_another_kind_zero_and_garbage_are_invalid() {
+    fn handles_of_another_kind_zero_and_garbage_are_invalid() {
         let (one, other) = (Table::new(Kind::Hasher), Table::new(Kind::Session));
         let handle = one.insert(()).unwrap();
         other.insert(()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_panic_left_is_not_used_again_and_all_else_is() {
+    fn an_object_is_unusable_after_a_panic_and_others_stay_usable() {
         let table = Table::new(Kind::Hasher);
         let (broken, whole) =
             (table.insert(Mutex::new(0)).unwrap(), table.insert(Mutex::new(0)).unwrap());

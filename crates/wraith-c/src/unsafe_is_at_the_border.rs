@@ -15,7 +15,7 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
 }
 
 #[test]
-fn unsafe_blocks_stand_at_the_border_only() {
+fn unsafe_blocks_are_only_at_the_border() {
     let (mut found, mut blocks) = (Vec::new(), 0);
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     for (path, text) in found {

@@ -62,7 +62,7 @@ impl Callbacks {
         self.0.ask.is_some()
     }
 
-    pub fn tell(&self, event: &Event) {
+    pub fn report(&self, event: &Event) {
         let Some(function) = self.0.event else { return };
         event.with_c(|event| {
             // SAFETY: the caller's function has this signature, and the struct lives until it
@@ -73,7 +73,7 @@ impl Callbacks {
 
     pub fn ask(&self, offer: &OfferShown) -> Answer {
         let Some(function) = self.0.ask else { return Answer::Later };
-        // SAFETY: as in `tell`.
+        // SAFETY: as in `report`.
         let answer = offer.with_c(|offer| unsafe { function(self.0.user, offer) });
         match answer {
             _ if answer == wraith_answer_t::WRAITH_ACCEPT as i32 => Answer::Accept,
@@ -85,7 +85,7 @@ impl Callbacks {
     /// Makes the last call.
     pub fn release(self) {
         if let Some(function) = self.0.release {
-            // SAFETY: as in `tell`.
+            // SAFETY: as in `report`.
             unsafe { function(self.0.user) }
         }
     }

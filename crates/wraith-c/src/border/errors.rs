@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// Stores the message and returns the status.
-pub(super) fn keep(failure: Failure) -> wraith_status_t {
+pub(super) fn store(failure: Failure) -> wraith_status_t {
     // On a thread that is ending, no later call can read the message.
     let _ = LAST.try_with(|last| *last.borrow_mut() = failure.words);
     failure.status

@@ -18,7 +18,7 @@ use std::slice;
 
 pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
-pub use output::{Output, Place};
+pub use output::{OutPtr, Output};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
 use crate::bytes::wraith_bytes_t;
@@ -134,27 +134,27 @@ impl Call {
         if out.is_null() && cap > 0 {
             return Err(Failure::input("the buffer is NULL and has a length"));
         }
-        Ok(Output::new(self, out, cap, self.place(len)?))
+        Ok(Output::new(self, out, cap, self.out(len)?))
     }
 
     /// Returns the output place for one value.
-    pub fn place<T: Plain>(&self, place: *mut T) -> Outcome<Place<'_, T>> {
-        self.place_or_null(place)?.ok_or_else(|| Failure::input("a pointer for a result is NULL"))
+    pub fn out<T: Plain>(&self, place: *mut T) -> Outcome<OutPtr<'_, T>> {
+        self.out_or_null(place)?.ok_or_else(|| Failure::input("a pointer for a result is NULL"))
     }
 
     /// Like [`Self::place`], for an optional result.
-    pub fn place_or_null<T: Plain>(&self, place: *mut T) -> Outcome<Option<Place<'_, T>>> {
+    pub fn out_or_null<T: Plain>(&self, place: *mut T) -> Outcome<Option<OutPtr<'_, T>>> {
         if !place.is_aligned() {
             return Err(Failure::input("a pointer for a result is not aligned"));
         }
-        Ok((!place.is_null()).then(|| Place::new(self, place)))
+        Ok((!place.is_null()).then(|| OutPtr::new(self, place)))
     }
 
     /// Returns the output places for an array of `count` values.
-    pub fn places<T: Plain>(&self, places: *mut T, count: usize) -> Outcome<Vec<Place<'_, T>>> {
+    pub fn out_array<T: Plain>(&self, places: *mut T, count: usize) -> Outcome<Vec<OutPtr<'_, T>>> {
         // Checks pointer and count only, and reads no item.
         self.items(places.cast_const().cast::<std::mem::MaybeUninit<T>>(), count)?;
-        Ok((0..count).map(|index| Place::new(self, places.wrapping_add(index))).collect())
+        Ok((0..count).map(|index| OutPtr::new(self, places.wrapping_add(index))).collect())
     }
 
     fn items<T: Copy>(&self, data: *const T, count: usize) -> Outcome<&[T]> {
@@ -179,11 +179,11 @@ impl Call {
 pub fn enter(body: impl FnOnce() -> Outcome) -> wraith_status_t {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => WRAITH_OK,
-        Ok(Err(failure)) => errors::keep(failure),
+        Ok(Err(failure)) => errors::store(failure),
         Err(panic) => {
             let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
             let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
-            errors::keep(Failure::new(
+            errors::store(Failure::new(
                 WRAITH_PANICKED,
                 format!("bug in the library: {}", words.unwrap_or_default()),
             ))
@@ -202,7 +202,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn no_bytes_are_fine_and_null_with_a_length_is_not() {
+    fn an_empty_slice_may_be_null_but_a_length_needs_a_pointer() {
         assert_eq!(call().bytes(std::ptr::null(), 0).unwrap(), b"");
         assert!(call().bytes(std::ptr::null(), 1).is_err());
         assert!(call().bytes(b"x".as_ptr(), usize::MAX).is_err());
@@ -211,14 +211,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_a_status_and_words() {
+    fn a_panic_becomes_a_status_and_a_message() {
         assert_eq!(enter(|| panic!("{} things", 2)), WRAITH_PANICKED);
         assert_eq!(last_error(), "bug in the library: 2 things");
         assert_eq!(enter(|| Ok(())), WRAITH_OK);
     }
 
     #[test]
-    fn a_buffer_that_is_too_small_is_told_what_is_needed() {
+    fn a_buffer_that_is_too_small_gets_the_needed_length() {
         let (call, mut buffer, mut len) = (call(), [0u8; 4], 0usize);
         let output = call.output(buffer.as_mut_ptr(), 4, &mut len).unwrap();
         assert_eq!(output.room(5).unwrap_err().status, WRAITH_BUFFER_TOO_SMALL);
@@ -239,7 +239,7 @@ pub(crate) mod tests {
     unsafe impl Plain for Options {}
 
     #[test]
-    fn options_of_an_older_caller_are_zero_where_it_knows_nothing() {
+    fn options_unknown_to_an_older_caller_are_zero() {
         let full = size_of::<Options>();
         let mut given = Options { struct_size: full, one: 1, two: 2 };
         let read = |given: &Options| call().options(given);
@@ -252,7 +252,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_option_that_is_not_known_is_an_error_only_if_it_is_set() {
+    fn an_unknown_option_is_an_error_only_if_it_is_set() {
         #[repr(C)]
         struct Newer(Options, u64);
         let size = size_of::<Newer>();

@@ -10,11 +10,11 @@ use crate::status::{Failure, Outcome};
 pub struct Output<'c> {
     out: *mut u8,
     cap: usize,
-    len: Place<'c, usize>,
+    len: OutPtr<'c, usize>,
 }
 
 impl<'c> Output<'c> {
-    pub(super) fn new(_call: &'c Call, out: *mut u8, cap: usize, len: Place<'c, usize>) -> Self {
+    pub(super) fn new(_call: &'c Call, out: *mut u8, cap: usize, len: OutPtr<'c, usize>) -> Self {
         Self { out, cap, len }
     }
 
@@ -24,7 +24,7 @@ impl<'c> Output<'c> {
         if needed <= self.cap {
             return Ok(());
         }
-        self.len.put(needed);
+        self.len.write(needed);
         let words = format!("the buffer has {} bytes, and {needed} are needed", self.cap);
         Err(Failure::new(WRAITH_BUFFER_TOO_SMALL, words))
     }
@@ -37,22 +37,22 @@ impl<'c> Output<'c> {
             // `copy_from` allows overlap.
             unsafe { self.out.copy_from(bytes.as_ptr(), bytes.len()) };
         }
-        self.len.put(bytes.len());
+        self.len.write(bytes.len());
         Ok(())
     }
 }
 
 /// The place of one value. It is never read.
-pub struct Place<'c, T>(*mut T, PhantomData<&'c Call>);
+pub struct OutPtr<'c, T>(*mut T, PhantomData<&'c Call>);
 
-impl<'c, T: Plain> Place<'c, T> {
+impl<'c, T: Plain> OutPtr<'c, T> {
     pub(super) fn new(_call: &'c Call, place: *mut T) -> Self {
         Self(place, PhantomData)
     }
 
     /// Writes the value.
-    pub fn put(&self, value: T) {
-        // SAFETY: not NULL and aligned, as `Call::place` checked, and writable by the caller's
+    pub fn write(&self, value: T) {
+        // SAFETY: not NULL and aligned, as `Call::out` checked, and writable by the caller's
         // promise. A T has nothing to drop.
         unsafe { self.0.write(value) }
     }

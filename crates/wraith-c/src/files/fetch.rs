@@ -6,9 +6,9 @@ use std::time::Duration;
 use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
 
 use super::event::OfferShown;
-use super::node::{home, path, switch, wraith_node_t};
+use super::node::{node_runtime, path, switch, wraith_node_t};
 use super::offer::drive;
-use super::transfer::{Ending, Shared, Teller, insert, wraith_transfer_t};
+use super::transfer::{EndGuard, EventForwarder, TransferContext, insert, wraith_transfer_t};
 use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
 use crate::status::wraith_status_t::WRAITH_LATER;
 use crate::status::{Failure, Outcome, wraith_status_t};
@@ -51,7 +51,7 @@ pub struct wraith_fetch_options_t {
 unsafe impl Plain for wraith_fetch_options_t {}
 
 /// How a fetch decides and reports progress.
-struct Plan {
+struct FetchPolicy {
     accept_all: bool,
     policy: OnConflict,
     progress_ms: u64,
@@ -71,14 +71,15 @@ pub unsafe extern "C" fn wraith_fetch(
     out: *mut wraith_transfer_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (place, node) = (call.place(out)?, home(node)?);
+        let (out, node) = (call.out(out)?, node_runtime(node)?);
         let source: Source = call.text(source, source_len)?.parse()?;
         let folder = path(call.bytes(folder, folder_len)?)?;
         let callbacks = call.options(callbacks)?.map(Callbacks::new);
-        let mut plan = Plan { accept_all: false, policy: OnConflict::Rename, progress_ms: 0 };
-        let shared = Shared::new(&node);
-        let teller = Teller { shared: Arc::clone(&shared), node: node.node.clone() };
-        let mut builder = node.node.fetch(source, folder).observer(Arc::new(teller));
+        let mut plan =
+            FetchPolicy { accept_all: false, policy: OnConflict::Rename, progress_ms: 0 };
+        let shared = TransferContext::new(&node);
+        let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
+        let mut builder = node.node.fetch(source, folder).observer(Arc::new(forwarder));
         if let Some(options) = call.options(options)? {
             plan.policy = policy(options.on_conflict)?;
             plan.accept_all = switch(options.accept_all)?;
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn wraith_fetch(
         let work = run(builder, plan, Arc::clone(&shared));
         let handle = insert(Arc::clone(&node), shared, callbacks, (None, None))?;
         node.spawn(work);
-        place.put(handle);
+        out.write(handle);
         Ok(())
     })
 }
@@ -116,11 +117,11 @@ fn policy(on_conflict: u32) -> Outcome<OnConflict> {
     .ok_or_else(|| Failure::input("on_conflict has an unknown value"))
 }
 
-async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
-    let ending = Ending::new(Arc::clone(&shared));
+async fn run(builder: FetchBuilder, plan: FetchPolicy, shared: Arc<TransferContext>) {
+    let end_guard = EndGuard::new(Arc::clone(&shared));
     let transfer = match plan.accept_all {
         true => Ok(builder.accept_all(plan.policy)),
-        false => ask(builder.request_offer(), plan.policy, &shared).await,
+        false => ask_user(builder.request_offer(), plan.policy, &shared).await,
     };
     let result = match transfer {
         Ok(transfer) => {
@@ -131,11 +132,15 @@ async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
         }
         Err(failure) => Err(failure),
     };
-    ending.end(result, 0);
+    end_guard.end(result, 0);
 }
 
 /// Finds the sender and asks the caller whether to fetch its offer.
-async fn ask(mut asking: OfferRequest, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
+async fn ask_user(
+    mut asking: OfferRequest,
+    policy: OnConflict,
+    shared: &TransferContext,
+) -> Outcome<Transfer> {
     // A stop has priority over everything that is ready: a caller that frees a transfer within
     // `ask` and then accepts gets nothing.
     let found = tokio::select! {
@@ -152,7 +157,7 @@ async fn ask(mut asking: OfferRequest, policy: OnConflict, shared: &Shared) -> O
         biased;
         () = shared.stop.cancelled() => None,
         () = incoming.withdrawn() => None,
-        answer = shared.queue.ask(offer) => answer.ok(),
+        answer = shared.queue.push_question(offer) => answer.ok(),
     };
     match answer {
         Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
@@ -170,8 +175,8 @@ async fn ask(mut asking: OfferRequest, policy: OnConflict, shared: &Shared) -> O
 mod tests {
     use std::fs;
 
-    use super::super::node::alone;
-    use super::super::queue::Item;
+    use super::super::node::isolated;
+    use super::super::queue::CallbackAction;
     use super::*;
     use crate::status::wraith_status_t::WRAITH_CANCELLED;
 
@@ -180,25 +185,25 @@ mod tests {
     const ROUNDS: usize = 24;
 
     #[tokio::test]
-    async fn who_frees_a_transfer_and_accepts_it_at_once_gets_nothing() {
+    async fn accepting_in_a_transfer_that_was_freed_receives_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (film, target) = (folder.path().join("film"), folder.path().join("target"));
         fs::write(&film, [7; 1000]).unwrap();
-        let [sending, receiving] = [alone(), alone()];
+        let [sending, receiving] = [isolated(), isolated()];
         let offer = sending.node.offer(film).by_ticket().any_number();
         let offer = offer.bind_to("127.0.0.1:0".parse().unwrap()).start().await.unwrap();
         for _ in 0..ROUNDS {
-            let shared = Shared::new(&receiving);
+            let shared = TransferContext::new(&receiving);
             let source = Source::from(offer.ticket().unwrap().clone());
             let asking = receiving.node.fetch(source, target.clone()).request_offer();
-            let asked = ask(asking, OnConflict::Rename, &shared);
+            let asked = ask_user(asking, OnConflict::Rename, &shared);
             tokio::pin!(asked);
             let to_take = Arc::clone(&shared);
             let taken = tokio::task::spawn_blocking(move || to_take.queue.next());
             let answer = tokio::select! {
                 _ = &mut asked => panic!("nobody was asked"),
                 item = taken => match item.unwrap() {
-                    Item::Ask(_, answer) => answer,
+                    CallbackAction::Question(_, answer) => answer,
                     _ => panic!("something else came first"),
                 },
             };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   transfer engine ──events──▶ Queue (bounded) ──▶ one callback thread per transfer ──▶ callbacks
-//!   task on the node's runtime ──result, progress──▶ Shared ──▶ functions of C that wait or read
+//!   task on the node's runtime ──result, progress──▶ shared ──▶ functions of C that wait or read
 //! ```
 //!
 //! The task runs one offer (sending) or fetch (receiving). The engine never waits for the queue: if

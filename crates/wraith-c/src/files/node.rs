@@ -22,8 +22,8 @@ use crate::table::{Kind, Table};
 /// Threads that drive transfers. Packets and files move on other threads.
 const WORKERS: usize = 2;
 /// How long the end of a node waits until the peers of its transfers are notified.
-const GOODBYE: Duration = Duration::from_secs(2);
-const WORKERS_END: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A node.
 pub type wraith_node_t = u64;
@@ -50,54 +50,54 @@ pub struct wraith_node_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_node_options_t {}
 
-pub(crate) static NODES: Table<Home> = Table::new(Kind::Node);
+pub(crate) static NODES: Table<NodeEntry> = Table::new(Kind::Node);
 
 /// A node and its runtime. A holder keeps both alive.
-pub(crate) struct Home {
-    pub inner: Arc<Inner>,
+pub(crate) struct NodeEntry {
+    pub inner: Arc<NodeRuntime>,
 }
 
 /// Dropped by a thread of the caller or by a callback thread, never by a thread of the runtime:
 /// threads of the runtime hold no [`Arc`] of it.
-pub(crate) struct Inner {
+pub(crate) struct NodeRuntime {
     pub node: Node,
     runtime: Option<Runtime>,
-    tasks: Arc<Tasks>,
+    tasks: Arc<TaskCounter>,
     /// Parent of the stop tokens of all transfers.
     pub stop: CancellationToken,
 }
 
 #[derive(Default)]
-struct Tasks {
+struct TaskCounter {
     running: Mutex<usize>,
     ended: Condvar,
 }
 
 /// Counts as a running task until it is dropped.
-struct Running(Arc<Tasks>);
+struct TaskGuard(Arc<TaskCounter>);
 
-impl Running {
-    fn new(tasks: &Arc<Tasks>) -> Self {
+impl TaskGuard {
+    fn new(tasks: &Arc<TaskCounter>) -> Self {
         *tasks.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         Self(Arc::clone(tasks))
     }
 }
 
-impl Drop for Running {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.ended.notify_all();
     }
 }
 
-impl Inner {
+impl NodeRuntime {
     fn handle(&self) -> &Handle {
         self.runtime.as_ref().expect("it is taken when this is dropped").handle()
     }
 
     /// Runs `work` on the node's threads.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let running = Running::new(&self.tasks);
+        let running = TaskGuard::new(&self.tasks);
         drop(self.handle().spawn(async move {
             work.await;
             drop(running);
@@ -110,11 +110,11 @@ impl Inner {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Outcome<T> {
-        let reply = Reply(Arc::default());
+        let reply = ReplySlot(Arc::default());
         let asked = Arc::clone(&reply.0);
         self.spawn(async move {
             let value = work.await;
-            reply.put(Ok(value));
+            reply.store(Ok(value));
         });
         let (slot, changed) = &*asked;
         let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,39 +128,39 @@ impl Inner {
 type Slot<T> = (Mutex<Option<Outcome<T>>>, Condvar);
 
 /// Stores the result, or on drop the fact that there will be none.
-struct Reply<T>(Arc<Slot<T>>);
+struct ReplySlot<T>(Arc<Slot<T>>);
 
-impl<T> Reply<T> {
-    fn put(&self, value: Outcome<T>) {
+impl<T> ReplySlot<T> {
+    fn store(&self, value: Outcome<T>) {
         let (slot, changed) = &*self.0;
         slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(value);
         changed.notify_all();
     }
 }
 
-impl<T> Drop for Reply<T> {
+impl<T> Drop for ReplySlot<T> {
     fn drop(&mut self) {
         // If the result was already taken, the slot is empty again and is no longer read.
-        self.put(Err(Failure::new(WRAITH_OTHER, "the node's threads have ended")));
+        self.store(Err(Failure::new(WRAITH_OTHER, "the node's threads have ended")));
     }
 }
 
-impl Drop for Inner {
+impl Drop for NodeRuntime {
     fn drop(&mut self) {
         self.stop.cancel();
         let running = self.tasks.running.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.tasks.ended.wait_timeout_while(running, GOODBYE, |running| *running > 0));
+        drop(self.tasks.ended.wait_timeout_while(running, CLOSE_TIMEOUT, |running| *running > 0));
         let Some(runtime) = self.runtime.take() else { return };
         // Inside a runtime of the caller, waiting for another runtime is not allowed.
         match Handle::try_current() {
-            Err(_) => runtime.shutdown_timeout(WORKERS_END),
+            Err(_) => runtime.shutdown_timeout(SHUTDOWN_TIMEOUT),
             Ok(_) => runtime.shutdown_background(),
         }
     }
 }
 
 /// Returns the node behind a handle.
-pub(crate) fn home(handle: wraith_node_t) -> Outcome<Arc<Inner>> {
+pub(crate) fn node_runtime(handle: wraith_node_t) -> Outcome<Arc<NodeRuntime>> {
     NODES.get(handle).map(|home| Arc::clone(&home.inner))
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn switch(value: u32) -> Outcome<bool> {
     }
 }
 
-fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<Inner> {
+fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .max_blocking_threads(2)
@@ -211,12 +211,12 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<Inner> {
         builder.build()?
     };
     let stop = CancellationToken::new();
-    Ok(Inner { node, runtime: Some(runtime), tasks: Arc::default(), stop })
+    Ok(NodeRuntime { node, runtime: Some(runtime), tasks: Arc::default(), stop })
 }
 
 /// A node for tests that stores nothing and does no discovery.
 #[cfg(test)]
-pub(crate) fn alone() -> Arc<Inner> {
+pub(crate) fn isolated() -> Arc<NodeRuntime> {
     let options = wraith_node_options_t {
         struct_size: size_of::<wraith_node_options_t>(),
         identity: 0,
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn wraith_node_new(
     out: *mut wraith_node_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         let options = call.options(options)?.unwrap_or(wraith_node_options_t {
             struct_size: 0,
             identity: 0,
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn wraith_node_new(
             dht: 0,
         });
         let inner = Arc::new(build(call, &options)?);
-        place.put(NODES.insert(Home { inner })?);
+        out.write(NODES.insert(NodeEntry { inner })?);
         Ok(())
     })
 }
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn wraith_node_id(
 ) -> wraith_status_t {
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
-        output.write(home(node)?.node.id().as_bytes())
+        output.write(node_runtime(node)?.node.id().as_bytes())
     })
 }
 
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn wraith_node_add_contact(
             "" => Vec::new(),
             text => vec![text.parse::<ContactAddress>().map_err(|error| input(&error))?],
         };
-        home(node)?.node.contacts().change::<_, Failure>(|book| {
+        node_runtime(node)?.node.contacts().change::<_, Failure>(|book| {
             book.add(&name, id).map_err(|error| input(&error))?;
             book.set_addresses(id, &addresses);
             Ok(())

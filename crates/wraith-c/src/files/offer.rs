@@ -8,8 +8,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wraith::state::{Contact, ContactName};
 use wraith::{Offer, OfferBuilder, Payload};
 
-use super::node::{Inner, home, path, wraith_node_t};
-use super::transfer::{Ending, Shared, Teller, insert, wraith_transfer_t};
+use super::node::{NodeRuntime, node_runtime, path, wraith_node_t};
+use super::transfer::{EndGuard, EventForwarder, TransferContext, insert, wraith_transfer_t};
 use crate::border::{Call, Callbacks, Plain, entry, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
@@ -57,7 +57,7 @@ pub struct wraith_offer_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_offer_options_t {}
 
-fn contact(node: &Inner, name: &str) -> Outcome<Contact> {
+fn contact(node: &NodeRuntime, name: &str) -> Outcome<Contact> {
     let name: ContactName = name.parse().map_err(|error: wraith::state::ContactNameError| {
         Failure::input(format!("this cannot be a contact's name: {error}"))
     })?;
@@ -70,7 +70,7 @@ fn apply(
     call: &Call,
     mut builder: OfferBuilder,
     options: &wraith_offer_options_t,
-    node: &Inner,
+    node: &NodeRuntime,
 ) -> Outcome<OfferBuilder> {
     builder = match options.to {
         to if to == wraith_offer_to_t::WRAITH_OFFER_BY_CODE as u32 => builder.by_code(),
@@ -114,13 +114,13 @@ pub unsafe extern "C" fn wraith_offer(
     out: *mut wraith_transfer_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (place, node) = (call.place(out)?, home(node)?);
+        let (out, node) = (call.out(out)?, node_runtime(node)?);
         let paths = call.slices(paths, paths_count)?;
         let paths = paths.into_iter().map(path).collect::<Outcome<Vec<_>>>()?;
         let callbacks = call.options(callbacks)?.map(Callbacks::new);
-        let shared = Shared::new(&node);
-        let teller = Teller { shared: Arc::clone(&shared), node: node.node.clone() };
-        let mut builder = node.node.offer(Payload::paths(paths)).observer(Arc::new(teller));
+        let shared = TransferContext::new(&node);
+        let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
+        let mut builder = node.node.offer(Payload::paths(paths)).observer(Arc::new(forwarder));
         let mut progress_ms = 0;
         if let Some(options) = call.options(options)? {
             builder = apply(call, builder, &options, &node)?;
@@ -131,22 +131,22 @@ pub unsafe extern "C" fn wraith_offer(
             (offer.code().map(ToString::to_string), offer.ticket().map(ToString::to_string));
         shared.set_figures(offer.progress());
         node.spawn(run(offer, Arc::clone(&shared), progress_ms));
-        place.put(insert(node, shared, callbacks, shown)?);
+        out.write(insert(node, shared, callbacks, shown)?);
         Ok(())
     })
 }
 
-async fn run(offer: Offer, shared: Arc<Shared>, progress_ms: u64) {
-    let ending = Ending::new(Arc::clone(&shared));
+async fn run(offer: Offer, shared: Arc<TransferContext>, progress_ms: u64) {
+    let end_guard = EndGuard::new(Arc::clone(&shared));
     let ended = drive(&shared, progress_ms, || offer.stop(), offer.finished()).await;
     let receivers = ended.as_ref().map_or(0, |sent| u64::from(sent.receivers));
     let result = ended.and_then(|sent| sent.complete()).map_err(Failure::from);
-    ending.end(result, receivers);
+    end_guard.end(result, receivers);
 }
 
 /// Waits for the end of `work`, forwards a stop request, and reports progress every `progress_ms`.
 pub(super) async fn drive<T>(
-    shared: &Shared,
+    shared: &TransferContext,
     progress_ms: u64,
     stop: impl Fn(),
     work: impl Future<Output = T>,
@@ -163,7 +163,7 @@ pub(super) async fn drive<T>(
                 stop();
                 is_stopped = true;
             }
-            _ = ticks.tick(), if progress_ms > 0 => shared.tell_progress(),
+            _ = ticks.tick(), if progress_ms > 0 => shared.queue_progress(),
         }
     }
 }

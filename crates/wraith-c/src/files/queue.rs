@@ -16,21 +16,21 @@ use crate::border::Answer;
 const QUEUED_MAX: usize = 1024;
 
 /// The next action of the callback thread.
-pub enum Item {
-    Tell(Event),
-    Ask(OfferShown, oneshot::Sender<Answer>),
+pub enum CallbackAction {
+    Event(Event),
+    Question(OfferShown, oneshot::Sender<Answer>),
     /// No further action follows.
-    Over,
+    End,
 }
 
 #[derive(Default)]
 pub struct Queue {
-    inside: Mutex<Inside>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Inside {
+struct QueueState {
     events: VecDeque<Event>,
     question: Option<(OfferShown, oneshot::Sender<Answer>)>,
     /// The latest progress only.
@@ -41,36 +41,36 @@ struct Inside {
 }
 
 impl Queue {
-    pub fn tell(&self, event: Event) {
-        let mut inside = self.lock();
-        if inside.is_over || inside.last.is_some() {
+    pub fn push(&self, event: Event) {
+        let mut state = self.lock();
+        if state.is_over || state.last.is_some() {
             return;
         }
         if event.is_last() {
-            inside.last = Some(event);
+            state.last = Some(event);
         } else {
-            if inside.events.len() >= QUEUED_MAX {
-                inside.events.pop_front();
-                inside.lagged += 1;
+            if state.events.len() >= QUEUED_MAX {
+                state.events.pop_front();
+                state.lagged += 1;
             }
-            inside.events.push_back(event);
+            state.events.push_back(event);
         }
         self.changed.notify_one();
     }
 
     /// Sets the latest progress; replaces an earlier one that was not taken yet.
-    pub fn progress(&self, event: Event) {
+    pub fn set_progress(&self, event: Event) {
         self.lock().progress = Some(event);
         self.changed.notify_one();
     }
 
     /// Queues a question. The returned receiver yields the answer; it fails if the queue closes
     /// before one.
-    pub fn ask(&self, offer: OfferShown) -> oneshot::Receiver<Answer> {
+    pub fn push_question(&self, offer: OfferShown) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
-        let mut inside = self.lock();
-        if !inside.is_over {
-            inside.question = Some((offer, sender));
+        let mut state = self.lock();
+        if !state.is_over {
+            state.question = Some((offer, sender));
         }
         self.changed.notify_one();
         receiver
@@ -78,40 +78,40 @@ impl Queue {
 
     /// Closes the queue; no further item is taken from it.
     pub fn close(&self) {
-        *self.lock() = Inside { is_over: true, ..Inside::default() };
+        *self.lock() = QueueState { is_over: true, ..QueueState::default() };
         self.changed.notify_one();
     }
 
     /// Waits for the next item.
-    pub fn next(&self) -> Item {
-        let mut inside = self.lock();
+    pub fn next(&self) -> CallbackAction {
+        let mut state = self.lock();
         loop {
-            if inside.is_over {
-                return Item::Over;
+            if state.is_over {
+                return CallbackAction::End;
             }
-            let lagged = std::mem::take(&mut inside.lagged);
+            let lagged = std::mem::take(&mut state.lagged);
             if lagged > 0 {
-                return Item::Tell(Event::lagged(lagged));
+                return CallbackAction::Event(Event::lagged(lagged));
             }
-            if let Some(event) = inside.events.pop_front() {
-                return Item::Tell(event);
+            if let Some(event) = state.events.pop_front() {
+                return CallbackAction::Event(event);
             }
-            if let Some((offer, answer)) = inside.question.take() {
-                return Item::Ask(offer, answer);
+            if let Some((offer, answer)) = state.question.take() {
+                return CallbackAction::Question(offer, answer);
             }
-            if let Some(event) = inside.progress.take() {
-                return Item::Tell(event);
+            if let Some(event) = state.progress.take() {
+                return CallbackAction::Event(event);
             }
-            if let Some(event) = inside.last.take() {
-                inside.is_over = true;
-                return Item::Tell(event);
+            if let Some(event) = state.last.take() {
+                state.is_over = true;
+                return CallbackAction::Event(event);
             }
-            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,48 +121,53 @@ mod tests {
     use super::*;
     use tokio::sync::oneshot::error::TryRecvError;
 
-    fn kind(item: Item) -> Option<wraith_event_kind_t> {
+    fn kind(item: CallbackAction) -> Option<wraith_event_kind_t> {
         match item {
-            Item::Tell(event) => Some(event.kind),
-            Item::Ask(..) | Item::Over => None,
+            CallbackAction::Event(event) => Some(event.kind),
+            CallbackAction::Question(..) | CallbackAction::End => None,
         }
     }
 
     #[test]
-    fn a_slow_reader_misses_the_oldest_hears_of_it_and_gets_the_last() {
+    fn a_slow_reader_loses_the_oldest_events_gets_their_count_and_the_last_event() {
         let queue = Queue::default();
         for files in 0..QUEUED_MAX as u64 + 3 {
-            queue.tell(Event::progress(files, 0));
+            queue.push(Event::progress(files, 0));
         }
-        queue.tell(Event::done());
-        queue.tell(Event::progress(0, 0));
+        queue.push(Event::done());
+        queue.push(Event::progress(0, 0));
         assert_eq!(kind(queue.next()), Some(WRAITH_EVENT_LAGGED));
         for _ in 0..QUEUED_MAX {
             assert_eq!(kind(queue.next()), Some(WRAITH_EVENT_PROGRESS));
         }
         assert_eq!(kind(queue.next()), Some(WRAITH_EVENT_DONE));
-        assert!(matches!(queue.next(), Item::Over));
+        assert!(matches!(queue.next(), CallbackAction::End));
     }
 
     #[test]
-    fn of_progress_the_newest_counts() {
+    fn a_newer_progress_replaces_an_older_one() {
         let queue = Queue::default();
-        queue.progress(Event::progress(1, 1));
-        queue.progress(Event::progress(2, 2));
-        queue.tell(Event::done());
+        queue.set_progress(Event::progress(1, 1));
+        queue.set_progress(Event::progress(2, 2));
+        queue.push(Event::done());
         assert_eq!(kind(queue.next()), Some(WRAITH_EVENT_PROGRESS));
         assert_eq!(kind(queue.next()), Some(WRAITH_EVENT_DONE));
     }
 
     #[test]
-    fn a_question_that_nobody_will_hear_fails_at_once() {
+    fn a_question_to_a_closed_queue_fails_at_once() {
         let (open, closed) = (Queue::default(), Queue::default());
-        let mut waiting = open.ask(offer());
+        let mut waiting = open.push_question(offer());
         assert!(waiting.try_recv().is_err_and(|error| error == TryRecvError::Empty));
         open.close();
         assert!(waiting.try_recv().is_err_and(|error| error == TryRecvError::Closed));
         closed.close();
-        assert!(closed.ask(offer()).try_recv().is_err_and(|error| error == TryRecvError::Closed));
+        assert!(
+            closed
+                .push_question(offer())
+                .try_recv()
+                .is_err_and(|error| error == TryRecvError::Closed)
+        );
     }
 
     fn offer() -> OfferShown {

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use wraith::{Observer, ProgressReader};
 
 use super::event::Event;
-use super::node::Inner;
-use super::queue::{Item, Queue};
+use super::node::NodeRuntime;
+use super::queue::{CallbackAction, Queue};
 use crate::border::{Callbacks, Plain, entry};
 use crate::status::wraith_status_t::*;
 use crate::status::{Failure, Outcome, wraith_status_t};
@@ -48,11 +48,11 @@ static TRANSFERS: Table<Transfer> = Table::new(Kind::Transfer);
 
 /// The object behind the caller's handle. Drop stops the transfer.
 pub(super) struct Transfer {
-    shared: Arc<Shared>,
+    shared: Arc<TransferContext>,
     code: Option<String>,
     ticket: Option<String>,
     /// Keeps the node and its threads alive.
-    _node: Arc<Inner>,
+    _node: Arc<NodeRuntime>,
 }
 
 impl Drop for Transfer {
@@ -64,11 +64,11 @@ impl Drop for Transfer {
 
 thread_local! {
     /// The transfer whose callbacks run on this thread; only compared, never dereferenced.
-    static CALLS_BACK_FOR: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+    static CALLS_BACK_FOR: Cell<*const TransferContext> = const { Cell::new(ptr::null()) };
 }
 
 /// State shared by the task, the callback thread and the caller.
-pub(super) struct Shared {
+pub(super) struct TransferContext {
     pub queue: Queue,
     pub stop: CancellationToken,
     state: Mutex<TransferState>,
@@ -81,11 +81,11 @@ struct TransferState {
     figures: Option<ProgressReader>,
     last_figures: wraith_progress_t,
     /// No callback runs, and none will.
-    is_told: bool,
+    callbacks_ended: bool,
 }
 
-impl Shared {
-    pub fn new(node: &Inner) -> Arc<Self> {
+impl TransferContext {
+    pub fn new(node: &NodeRuntime) -> Arc<Self> {
         Arc::new(Self {
             queue: Queue::default(),
             stop: node.stop.child_token(),
@@ -99,9 +99,9 @@ impl Shared {
         self.lock().figures = Some(figures);
     }
 
-    pub fn tell_progress(&self) {
+    pub fn queue_progress(&self) {
         let figures = self.lock().read();
-        self.queue.progress(Event::progress(figures.files, figures.bytes));
+        self.queue.set_progress(Event::progress(figures.files, figures.bytes));
     }
 
     /// Records the end and queues it as the last event.
@@ -117,39 +117,42 @@ impl Shared {
         };
         state.result = Some(result);
         drop(state);
-        self.queue.tell(last);
+        self.queue.push(last);
         self.changed.notify_all();
     }
 
     /// Starts the callback thread, which runs until the last event is delivered.
-    fn begin_to_tell(self: &Arc<Self>, callbacks: Callbacks) -> Outcome {
+    fn start_callbacks(self: &Arc<Self>, callbacks: Callbacks) -> Outcome {
         let shared = Arc::clone(self);
         let thread = thread::Builder::new().name("wraith-events".into()).spawn(move || {
             CALLS_BACK_FOR.set(Arc::as_ptr(&shared));
             loop {
                 match shared.queue.next() {
-                    Item::Tell(event) => callbacks.tell(&event),
-                    Item::Ask(offer, answer) => drop(answer.send(callbacks.ask(&offer))),
-                    Item::Over => break,
+                    CallbackAction::Event(event) => callbacks.report(&event),
+                    CallbackAction::Question(offer, answer) => {
+                        let _ = answer.send(callbacks.ask(&offer));
+                    }
+                    CallbackAction::End => break,
                 }
             }
             callbacks.release();
-            shared.told();
+            shared.set_callbacks_ended();
         });
         thread
             .map(drop)
             .map_err(|error| Failure::new(WRAITH_OTHER, format!("cannot start a thread: {error}")))
     }
 
-    fn told(&self) {
-        self.lock().is_told = true;
+    fn set_callbacks_ended(&self) {
+        self.lock().callbacks_ended = true;
         self.changed.notify_all();
     }
 
     fn wait(&self, timeout: Option<Duration>) -> Outcome {
         let is_in_callback = ptr::eq(CALLS_BACK_FOR.get(), self);
-        let is_over =
-            |state: &TransferState| state.result.is_some() && (state.is_told || is_in_callback);
+        let is_over = |state: &TransferState| {
+            state.result.is_some() && (state.callbacks_ended || is_in_callback)
+        };
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.lock();
         while !is_over(&state) {
@@ -194,10 +197,10 @@ impl TransferState {
 }
 
 /// Reports the end of a transfer, even if its task is dropped together with the node's threads.
-pub(super) struct Ending(Option<Arc<Shared>>);
+pub(super) struct EndGuard(Option<Arc<TransferContext>>);
 
-impl Ending {
-    pub fn new(shared: Arc<Shared>) -> Self {
+impl EndGuard {
+    pub fn new(shared: Arc<TransferContext>) -> Self {
         Self(Some(shared))
     }
 
@@ -208,7 +211,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         if let Some(shared) = self.0.take() {
             shared.end(Err(Failure::new(WRAITH_CANCELLED, "its node was freed")), 0);
@@ -217,23 +220,23 @@ impl Drop for Ending {
 }
 
 /// Puts events into the queue.
-pub(super) struct Teller {
-    pub shared: Arc<Shared>,
+pub(super) struct EventForwarder {
+    pub shared: Arc<TransferContext>,
     pub node: wraith::Node,
 }
 
-impl Observer for Teller {
+impl Observer for EventForwarder {
     fn event(&self, _receiver: Option<u64>, event: &wraith::Event) {
         if let Some(event) = Event::of(event, |remote| self.node.shown(remote)) {
-            self.shared.queue.tell(event);
+            self.shared.queue.push(event);
         }
     }
 }
 
 /// Creates the handle of a transfer whose task is running, and starts its callbacks.
 pub(super) fn insert(
-    node: Arc<Inner>,
-    shared: Arc<Shared>,
+    node: Arc<NodeRuntime>,
+    shared: Arc<TransferContext>,
     callbacks: Option<Callbacks>,
     (code, ticket): (Option<String>, Option<String>),
 ) -> Outcome<wraith_transfer_t> {
@@ -241,10 +244,10 @@ pub(super) fn insert(
     let transfer = Transfer { shared: Arc::clone(&shared), code, ticket, _node: node };
     let handle = TRANSFERS.insert(transfer)?;
     let begun = match callbacks {
-        Some(callbacks) => shared.begin_to_tell(callbacks),
+        Some(callbacks) => shared.start_callbacks(callbacks),
         None => {
             shared.queue.close();
-            shared.told();
+            shared.set_callbacks_ended();
             Ok(())
         }
     };
@@ -297,9 +300,9 @@ pub unsafe extern "C" fn wraith_transfer_progress(
     out: *mut wraith_progress_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (place, transfer) = (call.place(out)?, TRANSFERS.get(transfer)?);
+        let (out, transfer) = (call.out(out)?, TRANSFERS.get(transfer)?);
         let figures = transfer.shared.lock().read();
-        place.put(figures);
+        out.write(figures);
         Ok(())
     })
 }

@@ -72,9 +72,9 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         let splitter = Splitter::new(&mut *generator()?);
-        place.put(SPLITTERS.insert(Mutex::new(splitter))?);
+        out.write(SPLITTERS.insert(Mutex::new(splitter))?);
         Ok(())
     })
 }
@@ -122,8 +122,8 @@ pub unsafe extern "C" fn wraith_reassembler_new(
     out: *mut wraith_reassembler_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (limits, place) = (self::limits(call.options(limits)?), call.place(out)?);
-        place.put(REASSEMBLERS.insert(Mutex::new(Reassembler::new(limits)))?);
+        let (limits, out) = (self::limits(call.options(limits)?), call.out(out)?);
+        out.write(REASSEMBLERS.insert(Mutex::new(Reassembler::new(limits)))?);
         Ok(())
     })
 }
@@ -146,11 +146,11 @@ pub unsafe extern "C" fn wraith_reassembler_push(
 ) -> wraith_status_t {
     entry!(|call| {
         let piece = call.bytes(piece, piece_len)?;
-        let (output, place) = (call.output(out, out_cap, out_len)?, call.place(is_whole)?);
+        let (output, out) = (call.output(out, out_cap, out_len)?, call.out(is_whole)?);
         REASSEMBLERS.with(reassembler, |reassembler| {
             output.room(reassembler.completed_len(piece).unwrap_or(0))?;
             let message = reassembler.push(piece)?.map(Zeroizing::new);
-            place.put(u32::from(message.is_some()));
+            out.write(u32::from(message.is_some()));
             output.write(message.as_deref().map_or(&[], |message| message))
         })
     })
@@ -163,9 +163,9 @@ pub unsafe extern "C" fn wraith_reassembler_held(
     out: *mut usize,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         REASSEMBLERS.with(reassembler, |reassembler| {
-            place.put(reassembler.held_bytes());
+            out.write(reassembler.held_bytes());
             Ok(())
         })
     })
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_of_zero_are_the_usual_and_hold_the_longest_message() {
+    fn limits_of_zero_are_the_defaults_and_fit_the_longest_message() {
         let usual = ReassemblyLimits::default();
         let mut given = wraith_reassembly_limits_t {
             struct_size: size_of::<wraith_reassembly_limits_t>(),

@@ -10,7 +10,7 @@ use wraith_session::{
 use zeroize::Zeroizing;
 
 use super::session::{self, wraith_session_t};
-use super::sizes::{overhead, tells_static};
+use super::sizes::{has_static_key, overhead};
 use crate::border::{Call, Plain, entry};
 use crate::bytes::wraith_bytes_t;
 use crate::files::node::switch;
@@ -74,24 +74,24 @@ pub struct wraith_handshake_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_handshake_options_t {}
 
-static HANDSHAKES: Table<Mutex<Side>> = Table::new(Kind::Handshake);
+static HANDSHAKES: Table<Mutex<HandshakeEntry>> = Table::new(Kind::Handshake);
 
 /// A handshake, with the facts that determine the lengths of its messages.
-struct Side {
+struct HandshakeEntry {
     handshake: Handshake,
     protocol: Protocol,
     /// This side sends its NodeId with its static key.
     has_identity: bool,
     /// The handshake uses NodeIds, so the other side sends its own.
-    hears_identity: bool,
+    expects_identity: bool,
     /// Number of messages written and read.
     messages: usize,
 }
 
-impl Side {
+impl HandshakeEntry {
     /// Returns whether the next message, of either side, contains a static key.
-    fn tells_static_next(&self) -> bool {
-        tells_static(self.protocol, self.messages)
+    fn next_has_static(&self) -> bool {
+        has_static_key(self.protocol, self.messages)
     }
 
     fn written_len(&self, payload: usize) -> Outcome<usize> {
@@ -101,8 +101,8 @@ impl Side {
         if payload > WRAITH_HANDSHAKE_PAYLOAD_MAX {
             return Err(HandshakeError::PayloadLength.into());
         }
-        let told = self.has_identity && self.tells_static_next();
-        let id = if told { WRAITH_NODE_ID_BYTES } else { 0 };
+        let has_id = self.has_identity && self.next_has_static();
+        let id = if has_id { WRAITH_NODE_ID_BYTES } else { 0 };
         Ok(overhead(self.protocol, self.messages) + id + payload)
     }
 
@@ -111,8 +111,8 @@ impl Side {
         if self.handshake.is_finished() || self.handshake.is_my_turn() {
             return 0;
         }
-        let told = self.hears_identity && self.tells_static_next();
-        let id = if told { WRAITH_NODE_ID_BYTES } else { 0 };
+        let has_id = self.expects_identity && self.next_has_static();
+        let id = if has_id { WRAITH_NODE_ID_BYTES } else { 0 };
         message.saturating_sub(overhead(self.protocol, self.messages) + id)
     }
 }
@@ -141,7 +141,7 @@ fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
     }
 }
 
-fn begin(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Side> {
+fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<HandshakeEntry> {
     let protocol = match call.text_field(options.protocol)? {
         "" => Protocol::DEFAULT,
         name => name
@@ -174,8 +174,8 @@ fn begin(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Side> {
         builder = builder.psk(Zeroizing::new(psk));
     }
     let handshake = builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?;
-    let hears_identity = has_identity || peer.is_some();
-    Ok(Side { handshake, protocol, has_identity, hears_identity, messages: 0 })
+    let expects_identity = has_identity || peer.is_some();
+    Ok(HandshakeEntry { handshake, protocol, has_identity, expects_identity, messages: 0 })
 }
 
 /// Starts a handshake and generates the ephemeral keys of this side.
@@ -185,10 +185,10 @@ pub unsafe extern "C" fn wraith_handshake_new(
     out: *mut wraith_handshake_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         let options = call.options(options)?;
         let options = options.ok_or_else(|| Failure::input("a handshake needs options"))?;
-        place.put(HANDSHAKES.insert(Mutex::new(begin(call, &options)?))?);
+        out.write(HANDSHAKES.insert(Mutex::new(start(call, &options)?))?);
         Ok(())
     })
 }
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn wraith_handshake_turn(
     out: *mut u32,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         let turn = HANDSHAKES.with(handshake, |side| {
             Ok(match (side.handshake.is_finished(), side.handshake.is_my_turn()) {
                 (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn wraith_handshake_turn(
                 (false, false) => wraith_turn_t::WRAITH_TURN_READ,
             })
         })?;
-        place.put(turn as u32);
+        out.write(turn as u32);
         Ok(())
     })
 }
@@ -221,8 +221,8 @@ pub unsafe extern "C" fn wraith_handshake_write_len(
     out_len: *mut usize,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out_len)?;
-        place.put(HANDSHAKES.with(handshake, |side| side.written_len(payload_len))?);
+        let out = call.out(out_len)?;
+        out.write(HANDSHAKES.with(handshake, |side| side.written_len(payload_len))?);
         Ok(())
     })
 }
@@ -361,9 +361,10 @@ pub unsafe extern "C" fn wraith_handshake_session(
     out: *mut wraith_session_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
-        place
-            .put(session::insert(HANDSHAKES.with(handshake, |side| Ok(side.handshake.split()?))?)?);
+        let out = call.out(out)?;
+        out.write(session::insert(
+            HANDSHAKES.with(handshake, |side| Ok(side.handshake.split()?))?,
+        )?);
         Ok(())
     })
 }

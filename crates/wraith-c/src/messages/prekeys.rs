@@ -22,23 +22,23 @@ pub const WRAITH_ONE_TIME_MAX: usize = 1000;
 /// The prekeys of one identity, with their secrets.
 pub type wraith_prekeys_t = u64;
 
-pub(super) static PREKEYS: Table<Mutex<Kept>> = Table::new(Kind::Prekeys);
+pub(super) static PREKEYS: Table<Mutex<PreKeysBacking>> = Table::new(Kind::Prekeys);
 
 /// Where prekeys are kept. Changes of prekeys in a vault are stored before the call returns.
-pub(super) enum Kept {
+pub(super) enum PreKeysBacking {
     Memory(Box<PreKeys>),
     Vault(Box<StoredPreKeys>),
 }
 
 pub(super) fn insert_stored(prekeys: StoredPreKeys) -> Outcome<wraith_prekeys_t> {
-    PREKEYS.insert(Mutex::new(Kept::Vault(Box::new(prekeys))))
+    PREKEYS.insert(Mutex::new(PreKeysBacking::Vault(Box::new(prekeys))))
 }
 
 fn insert(prekeys: PreKeys) -> Outcome<wraith_prekeys_t> {
-    PREKEYS.insert(Mutex::new(Kept::Memory(Box::new(prekeys))))
+    PREKEYS.insert(Mutex::new(PreKeysBacking::Memory(Box::new(prekeys))))
 }
 
-impl Kept {
+impl PreKeysBacking {
     /// Returns the prekeys if the caller saves them.
     pub(super) fn in_memory(&mut self) -> Outcome<&mut PreKeys> {
         match self {
@@ -90,10 +90,10 @@ pub unsafe extern "C" fn wraith_prekeys_generate(
     out: *mut wraith_prekeys_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         let (one_time, identity) = (bounded(one_time)?, identity::identity(identity)?);
         let prekeys = PreKeys::generate(&mut *generator()?, &identity, one_time);
-        place.put(insert(prekeys)?);
+        out.write(insert(prekeys)?);
         Ok(())
     })
 }
@@ -112,8 +112,8 @@ pub unsafe extern "C" fn wraith_prekeys_bundle(
         output.room(WRAITH_BUNDLE_MAX)?;
         PREKEYS.with(prekeys, |kept| {
             let bundle = match kept {
-                Kept::Memory(prekeys) => prekeys.bundle(),
-                Kept::Vault(stored) => stored.bundle()?,
+                PreKeysBacking::Memory(prekeys) => prekeys.bundle(),
+                PreKeysBacking::Vault(stored) => stored.bundle()?,
             };
             output.write(&bundle.encode())
         })
@@ -127,11 +127,11 @@ pub unsafe extern "C" fn wraith_prekeys_remaining(
     out: *mut usize,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out)?;
+        let out = call.out(out)?;
         PREKEYS.with(prekeys, |kept| {
-            place.put(match kept {
-                Kept::Memory(prekeys) => prekeys.remaining(),
-                Kept::Vault(stored) => stored.remaining(),
+            out.write(match kept {
+                PreKeysBacking::Memory(prekeys) => prekeys.remaining(),
+                PreKeysBacking::Vault(stored) => stored.remaining(),
             });
             Ok(())
         })
@@ -149,8 +149,12 @@ pub extern "C" fn wraith_prekeys_replenish(
         let (one_time, identity) = (bounded(one_time)?, identity::identity(identity)?);
         let mut generator = generator()?;
         PREKEYS.with(prekeys, |kept| match kept {
-            Kept::Memory(keys) => Ok(keys.replenish(&mut *generator, &identity, one_time)?),
-            Kept::Vault(stored) => Ok(stored.replenish(&mut *generator, &identity, one_time)?),
+            PreKeysBacking::Memory(keys) => {
+                Ok(keys.replenish(&mut *generator, &identity, one_time)?)
+            }
+            PreKeysBacking::Vault(stored) => {
+                Ok(stored.replenish(&mut *generator, &identity, one_time)?)
+            }
         })
     })
 }
@@ -165,8 +169,8 @@ pub extern "C" fn wraith_prekeys_rotate(
     entry!(|_call| {
         let (identity, mut generator) = (identity::identity(identity)?, generator()?);
         PREKEYS.with(prekeys, |kept| match kept {
-            Kept::Memory(prekeys) => Ok(prekeys.rotate(&mut *generator, &identity)?),
-            Kept::Vault(stored) => Ok(stored.rotate(&mut *generator, &identity)?),
+            PreKeysBacking::Memory(prekeys) => Ok(prekeys.rotate(&mut *generator, &identity)?),
+            PreKeysBacking::Vault(stored) => Ok(stored.rotate(&mut *generator, &identity)?),
         })
     })
 }
@@ -194,8 +198,8 @@ pub unsafe extern "C" fn wraith_prekeys_restore(
     out: *mut wraith_prekeys_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
-        place.put(insert(PreKeys::restore(saved)?)?);
+        let (saved, out) = (call.bytes(saved, saved_len)?, call.out(out)?);
+        out.write(insert(PreKeys::restore(saved)?)?);
         Ok(())
     })
 }

@@ -32,23 +32,23 @@ const KEM_PART_BYTES: usize = 1200;
 /// One side of a conversation.
 pub type wraith_ratchet_t = u64;
 
-pub(super) static RATCHETS: Table<Mutex<Kept>> = Table::new(Kind::Ratchet);
+pub(super) static RATCHETS: Table<Mutex<RatchetBacking>> = Table::new(Kind::Ratchet);
 
 /// Where a conversation is kept. Changes of one in a vault are stored before the call returns.
-pub(super) enum Kept {
+pub(super) enum RatchetBacking {
     Memory(Box<Ratchet>),
     Vault(Box<StoredRatchet>),
 }
 
 pub(super) fn insert(ratchet: Ratchet) -> Outcome<wraith_ratchet_t> {
-    RATCHETS.insert(Mutex::new(Kept::Memory(Box::new(ratchet))))
+    RATCHETS.insert(Mutex::new(RatchetBacking::Memory(Box::new(ratchet))))
 }
 
 pub(super) fn insert_stored(ratchet: StoredRatchet) -> Outcome<wraith_ratchet_t> {
-    RATCHETS.insert(Mutex::new(Kept::Vault(Box::new(ratchet))))
+    RATCHETS.insert(Mutex::new(RatchetBacking::Vault(Box::new(ratchet))))
 }
 
-impl Kept {
+impl RatchetBacking {
     /// Returns the ratchet, for read access.
     fn ratchet(&self) -> &Ratchet {
         match self {
@@ -153,8 +153,8 @@ pub unsafe extern "C" fn wraith_ratchet_room(
     out_len: *mut usize,
 ) -> wraith_status_t {
     entry!(|call| {
-        let place = call.place(out_len)?;
-        place.put(room(text_len)?);
+        let out = call.out(out_len)?;
+        out.write(room(text_len)?);
         Ok(())
     })
 }
@@ -169,11 +169,11 @@ pub unsafe extern "C" fn wraith_ratchet_initiate(
     out: *mut wraith_ratchet_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (bundle, place) =
-            (PreKeyBundle::decode(call.bytes(bundle, bundle_len)?)?, call.place(out)?);
+        let (bundle, out) =
+            (PreKeyBundle::decode(call.bytes(bundle, bundle_len)?)?, call.out(out)?);
         let identity = identity::identity(identity)?;
         let ratchet = Ratchet::initiate(&mut *generator()?, &identity, &bundle)?;
-        place.put(insert(ratchet)?);
+        out.write(insert(ratchet)?);
         Ok(())
     })
 }
@@ -217,14 +217,14 @@ pub unsafe extern "C" fn wraith_ratchet_respond(
 ) -> wraith_status_t {
     entry!(|call| {
         let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
-        let (output, place) = (call.output(out, out_cap, out_len)?, call.place(ratchet)?);
+        let (output, out) = (call.output(out, out_cap, out_len)?, call.out(ratchet)?);
         output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
         let identity = identity::identity(identity)?;
         let (ratchet, text) = PREKEYS.with(prekeys, |kept| {
             Ok(Ratchet::respond(&identity, kept.in_memory()?, aad, message)?)
         })?;
         let text = Zeroizing::new(text);
-        place.put(insert(ratchet)?);
+        out.write(insert(ratchet)?);
         output.write(&text)
     })
 }
@@ -314,8 +314,8 @@ pub extern "C" fn wraith_ratchet_set_padding(
         let padding = switch(padding)?;
         RATCHETS.with(ratchet, |kept| {
             match kept {
-                Kept::Memory(ratchet) => ratchet.set_padding(padding),
-                Kept::Vault(stored) => stored.set_padding(padding),
+                RatchetBacking::Memory(ratchet) => ratchet.set_padding(padding),
+                RatchetBacking::Vault(stored) => stored.set_padding(padding),
             }
             Ok(())
         })
@@ -334,8 +334,8 @@ pub extern "C" fn wraith_ratchet_set_time(
         RATCHETS.with(ratchet, |kept| {
             let now = Duration::from_millis(now_ms);
             match kept {
-                Kept::Memory(ratchet) => ratchet.set_time(now),
-                Kept::Vault(stored) => stored.set_time(now),
+                RatchetBacking::Memory(ratchet) => ratchet.set_time(now),
+                RatchetBacking::Vault(stored) => stored.set_time(now),
             }
             Ok(())
         })
@@ -366,8 +366,8 @@ pub unsafe extern "C" fn wraith_ratchet_restore(
     out: *mut wraith_ratchet_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
-        place.put(insert(Ratchet::restore(saved)?)?);
+        let (saved, out) = (call.bytes(saved, saved_len)?, call.out(out)?);
+        out.write(insert(Ratchet::restore(saved)?)?);
         Ok(())
     })
 }

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::ratchet::{RATCHETS, of_decrypt, room, wraith_ratchet_t};
 use super::session::bounded;
-use crate::border::{Place, Plain, entry};
+use crate::border::{OutPtr, Plain, entry};
 use crate::bytes::wraith_bytes_t;
 use crate::random::generator;
 use crate::status::wraith_status_t::WRAITH_OK;
@@ -29,17 +29,17 @@ pub struct wraith_ratchet_result_t {
 unsafe impl Plain for wraith_ratchet_result_t {}
 
 /// Writes the index of the failed message, if the caller wants it.
-fn tell(failed: Option<&Place<'_, usize>>, index: usize) {
+fn write_failed_index(failed: Option<&OutPtr<'_, usize>>, index: usize) {
     if let Some(failed) = failed {
-        failed.put(index);
+        failed.write(index);
     }
 }
 
 /// Returns the room for the messages of `texts`.
-fn room_for(texts: &[&[u8]], failed: Option<&Place<'_, usize>>) -> Outcome<usize> {
+fn total_room(texts: &[&[u8]], failed: Option<&OutPtr<'_, usize>>) -> Outcome<usize> {
     let mut total = 0usize;
     for (index, text) in texts.iter().enumerate() {
-        let one = room(text.len()).inspect_err(|_| tell(failed, index))?;
+        let one = room(text.len()).inspect_err(|_| write_failed_index(failed, index))?;
         total = total.saturating_add(one);
     }
     Ok(total)
@@ -66,22 +66,22 @@ pub unsafe extern "C" fn wraith_ratchet_encrypt_many(
 ) -> wraith_status_t {
     entry!(|call| {
         let aad = call.bytes(aad, aad_len)?;
-        let (output, failed) = (call.output(out, out_cap, out_len)?, call.place_or_null(failed)?);
+        let (output, failed) = (call.output(out, out_cap, out_len)?, call.out_or_null(failed)?);
         let texts = call.slices(texts, bounded(count)?)?;
-        let places = call.places(results, count)?;
-        output.room(room_for(&texts, failed.as_ref())?)?;
+        let results = call.out_array(results, count)?;
+        output.room(total_room(&texts, failed.as_ref())?)?;
         let mut generator = generator()?;
         RATCHETS.with(ratchet, |kept| {
             let batch = kept.encrypt_many(&mut *generator, aad, &texts).map_err(|error| {
                 if let StoreError::EncryptBatch(EncryptBatchError { index, .. }) = &error {
-                    tell(failed.as_ref(), *index);
+                    write_failed_index(failed.as_ref(), *index);
                 }
                 Failure::from(error)
             })?;
             let mut offset = 0;
-            for (place, message) in places.iter().zip(batch.iter()) {
+            for (out, message) in results.iter().zip(batch.iter()) {
                 let len = message.len();
-                place.put(wraith_ratchet_result_t { status: WRAITH_OK, offset, len });
+                out.write(wraith_ratchet_result_t { status: WRAITH_OK, offset, len });
                 offset += len;
             }
             output.write(&batch.iter().collect::<Vec<_>>().concat())
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn wraith_ratchet_decrypt_many(
     entry!(|call| {
         let (aad, output) = (call.bytes(aad, aad_len)?, call.output(out, out_cap, out_len)?);
         let messages = call.slices(messages, bounded(count)?)?;
-        let places = call.places(results, count)?;
+        let results = call.out_array(results, count)?;
         let text_len = |message: &&[u8]| message.len().saturating_sub(OVERHEAD_BYTES);
         let most = messages.iter().map(text_len).fold(0, usize::saturating_add);
         output.room(most)?;
@@ -119,9 +119,9 @@ pub unsafe extern "C" fn wraith_ratchet_decrypt_many(
             let batch = kept.decrypt_many(aad, &messages)?;
             // Allocated at full size: a growing buffer would leave copies of the text behind.
             let mut texts = Zeroizing::new(Vec::with_capacity(most));
-            for (place, result) in places.iter().zip(batch.iter()) {
+            for (out, result) in results.iter().zip(batch.iter()) {
                 let offset = texts.len();
-                place.put(match result {
+                out.write(match result {
                     Ok(text) => {
                         texts.extend_from_slice(text);
                         wraith_ratchet_result_t { status: WRAITH_OK, offset, len: text.len() }

@@ -46,11 +46,11 @@ pub struct wraith_opened_t {
 // SAFETY: only written, from valid values.
 unsafe impl Plain for wraith_opened_t {}
 
-static SESSIONS: Table<Mutex<Kept>> = Table::new(Kind::Session);
+static SESSIONS: Table<Mutex<SessionEntry>> = Table::new(Kind::Session);
 
 /// A session and the state of its handle.
-struct Kept {
-    session: Place,
+struct SessionEntry {
+    session: SessionBacking,
     /// The last saved state, until it is confirmed as stored.
     saved: Option<Saved>,
     /// Empty between calls.
@@ -58,12 +58,12 @@ struct Kept {
 }
 
 /// Where a session is kept.
-enum Place {
+enum SessionBacking {
     Memory(Session),
     Vault(StoredSession),
 }
 
-impl Place {
+impl SessionBacking {
     fn seal(&mut self, aad: &[u8], text: &[u8], out: &mut Vec<u8>) -> Outcome<u64> {
         match self {
             Self::Memory(session) => Ok(session.seal(aad, text, out)?),
@@ -103,8 +103,8 @@ impl Place {
     }
 }
 
-impl Kept {
-    fn new(session: Place) -> Mutex<Self> {
+impl SessionEntry {
+    fn new(session: SessionBacking) -> Mutex<Self> {
         Mutex::new(Self { session, saved: None, scratch: Vec::new() })
     }
 
@@ -117,22 +117,27 @@ impl Kept {
 }
 
 pub(super) fn insert(session: Session) -> Outcome<wraith_session_t> {
-    SESSIONS.insert(Kept::new(Place::Memory(session)))
+    SESSIONS.insert(SessionEntry::new(SessionBacking::Memory(session)))
 }
 
 pub(super) fn insert_stored(session: StoredSession) -> Outcome<wraith_session_t> {
-    SESSIONS.insert(Kept::new(Place::Vault(session)))
+    SESSIONS.insert(SessionEntry::new(SessionBacking::Vault(session)))
 }
 
 /// Puts a session into a vault. If that fails, the session stays in memory and must be saved within
 /// the next messages.
-pub(super) fn keep(handle: wraith_session_t, vault: Arc<dyn KeyVault>, name: &str) -> Outcome {
-    SESSIONS.with(handle, |kept| {
+pub(super) fn move_to_vault(
+    handle: wraith_session_t,
+    vault: Arc<dyn KeyVault>,
+    name: &str,
+) -> Outcome {
+    SESSIONS.with(handle, |entry| {
         // A copy whose numbers start after all that this session may still use.
-        let copy = Session::restore(kept.session.in_memory()?.save().bytes())?;
-        kept.session =
-            Place::Vault(StoredSession::create(vault, name, copy).map_err(|(why, _)| why)?);
-        kept.saved = None;
+        let copy = Session::restore(entry.session.in_memory()?.save().bytes())?;
+        entry.session = SessionBacking::Vault(
+            StoredSession::create(vault, name, copy).map_err(|(why, _)| why)?,
+        );
+        entry.saved = None;
         Ok(())
     })
 }
@@ -183,15 +188,15 @@ pub unsafe extern "C" fn wraith_session_seal(
 ) -> wraith_status_t {
     entry!(|call| {
         let (aad, text) = (call.bytes(aad, aad_len)?, call.bytes(text, text_len)?);
-        let (output, place) = (call.output(out, out_cap, out_len)?, call.place_or_null(number)?);
+        let (output, out) = (call.output(out, out_cap, out_len)?, call.out_or_null(number)?);
         output.room(Session::sealed_len(text.len()))?;
-        SESSIONS.with(session, |kept| {
-            let number = kept.session.seal(aad, text, &mut kept.scratch)?;
-            output.write(&kept.scratch)?;
-            if let Some(place) = place {
-                place.put(number);
+        SESSIONS.with(session, |entry| {
+            let number = entry.session.seal(aad, text, &mut entry.scratch)?;
+            output.write(&entry.scratch)?;
+            if let Some(out) = out {
+                out.write(number);
             }
-            kept.wipe(0);
+            entry.wipe(0);
             Ok(())
         })
     })
@@ -214,15 +219,15 @@ pub unsafe extern "C" fn wraith_session_open(
 ) -> wraith_status_t {
     entry!(|call| {
         let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
-        let (output, place) = (call.output(out, out_cap, out_len)?, call.place_or_null(number)?);
+        let (output, out) = (call.output(out, out_cap, out_len)?, call.out_or_null(number)?);
         output.room(message.len().saturating_sub(MESSAGE_OVERHEAD))?;
-        SESSIONS.with(session, |kept| {
-            let number = kept.session.open(aad, message, &mut kept.scratch)?;
-            output.write(&kept.scratch)?;
-            if let Some(place) = place {
-                place.put(number);
+        SESSIONS.with(session, |entry| {
+            let number = entry.session.open(aad, message, &mut entry.scratch)?;
+            output.write(&entry.scratch)?;
+            if let Some(out) = out {
+                out.write(number);
             }
-            kept.wipe(kept.scratch.len());
+            entry.wipe(entry.scratch.len());
             Ok(())
         })
     })
@@ -245,16 +250,16 @@ pub unsafe extern "C" fn wraith_session_seal_many(
 ) -> wraith_status_t {
     entry!(|call| {
         let aad = call.bytes(aad, aad_len)?;
-        let (output, failed) = (call.output(out, out_cap, out_len)?, call.place_or_null(failed)?);
+        let (output, failed) = (call.output(out, out_cap, out_len)?, call.out_or_null(failed)?);
         let texts = call.slices(texts, bounded(count)?)?;
         let total = |sum: usize, text: &&[u8]| sum.saturating_add(Session::sealed_len(text.len()));
         output.room(texts.iter().fold(0, total))?;
-        SESSIONS.with(session, |kept| {
-            let sealed = kept.session.seal_many(aad, &texts).map_err(|error| {
+        SESSIONS.with(session, |entry| {
+            let sealed = entry.session.seal_many(aad, &texts).map_err(|error| {
                 if let (Some(failed), StoreError::Batch(BatchError { index, .. })) =
                     (failed, &error)
                 {
-                    failed.put(*index);
+                    failed.write(*index);
                 }
                 Failure::from(error)
             })?;
@@ -284,15 +289,15 @@ pub unsafe extern "C" fn wraith_session_open_many(
     entry!(|call| {
         let (aad, output) = (call.bytes(aad, aad_len)?, call.output(out, out_cap, out_len)?);
         let messages = call.slices(messages, bounded(count)?)?;
-        let places = call.places(results, count)?;
+        let results = call.out_array(results, count)?;
         let text_len = |message: &&[u8]| message.len().saturating_sub(MESSAGE_OVERHEAD);
         output.room(messages.iter().map(text_len).fold(0, usize::saturating_add))?;
-        SESSIONS.with(session, |kept| {
-            let opened = kept.session.open_many(aad, &messages)?;
+        SESSIONS.with(session, |entry| {
+            let opened = entry.session.open_many(aad, &messages)?;
             let mut texts = zeroize::Zeroizing::new(Vec::new());
-            for (place, result) in places.iter().zip(opened.iter()) {
+            for (out, result) in results.iter().zip(opened.iter()) {
                 let offset = texts.len();
-                place.put(match result {
+                out.write(match result {
                     Ok((number, text)) => {
                         texts.extend_from_slice(text);
                         wraith_opened_t { status: WRAITH_OK, number, offset, len: text.len() }
@@ -320,11 +325,11 @@ pub extern "C" fn wraith_session_set_time(
     now_ms: u64,
 ) -> wraith_status_t {
     entry!(|_call| {
-        SESSIONS.with(session, |kept| {
+        SESSIONS.with(session, |entry| {
             let now = Duration::from_millis(now_ms);
-            match &mut kept.session {
-                Place::Memory(session) => session.set_time(now),
-                Place::Vault(session) => session.set_time(now),
+            match &mut entry.session {
+                SessionBacking::Memory(session) => session.set_time(now),
+                SessionBacking::Vault(session) => session.set_time(now),
             }
             Ok(())
         })
@@ -347,10 +352,10 @@ pub unsafe extern "C" fn wraith_session_save(
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
         output.room(WRAITH_SESSION_SAVED_MAX)?;
-        SESSIONS.with(session, |kept| {
-            let saved = kept.session.in_memory()?.save();
+        SESSIONS.with(session, |entry| {
+            let saved = entry.session.in_memory()?.save();
             output.write(saved.bytes())?;
-            kept.saved = Some(saved);
+            entry.saved = Some(saved);
             Ok(())
         })
     })
@@ -361,11 +366,11 @@ pub unsafe extern "C" fn wraith_session_save(
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_session_stored(session: wraith_session_t) -> wraith_status_t {
     entry!(|_call| {
-        SESSIONS.with(session, |kept| {
-            let saved = kept.saved.take();
+        SESSIONS.with(session, |entry| {
+            let saved = entry.saved.take();
             let saved = saved
                 .ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, "nothing was saved since"))?;
-            kept.session.in_memory()?.confirm(&saved);
+            entry.session.in_memory()?.confirm(&saved);
             Ok(())
         })
     })
@@ -380,8 +385,8 @@ pub unsafe extern "C" fn wraith_session_restore(
     out: *mut wraith_session_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
-        place.put(insert(Session::restore(saved)?)?);
+        let (saved, out) = (call.bytes(saved, saved_len)?, call.out(out)?);
+        out.write(insert(Session::restore(saved)?)?);
         Ok(())
     })
 }

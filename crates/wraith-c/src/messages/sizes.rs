@@ -56,7 +56,7 @@ pub fn overhead(protocol: Protocol, number: usize) -> usize {
 }
 
 /// Returns whether message `number` contains a static key.
-pub fn tells_static(protocol: Protocol, number: usize) -> bool {
+pub fn has_static_key(protocol: Protocol, number: usize) -> bool {
     messages(protocol.pattern).get(number).is_some_and(|tokens| tokens.contains(&"s"))
 }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_every_message_is_known_before_it_is_made() {
+    fn the_length_of_each_message_is_known_in_advance() {
         for pattern in Pattern::ALL {
             for psk in (0..=pattern.messages()).map(Some).chain([None]) {
                 for hybrid in [false, true] {

@@ -71,8 +71,8 @@ pub unsafe extern "C" fn wraith_vault_folder(
     out: *mut wraith_vault_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (folder, place) = (path(call.bytes(folder, folder_len)?)?, call.place(out)?);
-        place.put(VAULTS.insert(Arc::new(FileVault::open(folder)?))?);
+        let (folder, out) = (path(call.bytes(folder, folder_len)?)?, call.out(out)?);
+        out.write(VAULTS.insert(Arc::new(FileVault::open(folder)?))?);
         Ok(())
     })
 }
@@ -84,10 +84,10 @@ pub unsafe extern "C" fn wraith_vault_new(
     out: *mut wraith_vault_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (callbacks, place) = (call.options(callbacks)?, call.place(out)?);
+        let (callbacks, out) = (call.options(callbacks)?, call.out(out)?);
         let vault = callbacks.and_then(CallersVault::new);
         let vault = vault.ok_or_else(|| Failure::input("a vault needs store, load and remove"))?;
-        place.put(VAULTS.insert(Arc::new(vault))?);
+        out.write(VAULTS.insert(Arc::new(vault))?);
         Ok(())
     })
 }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn wraith_session_keep(
 ) -> wraith_status_t {
     entry!(|call| {
         let name = call.text(name, name_len)?;
-        session::keep(session, self::vault(vault)?, name)
+        session::move_to_vault(session, self::vault(vault)?, name)
     })
 }
 
@@ -121,9 +121,9 @@ pub unsafe extern "C" fn wraith_session_load(
     out: *mut wraith_session_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (name, place) = (call.text(name, name_len)?, call.place(out)?);
+        let (name, out) = (call.text(name, name_len)?, call.out(out)?);
         let stored = StoredSession::load(self::vault(vault)?, name)?;
-        place.put(session::insert_stored(stored)?);
+        out.write(session::insert_stored(stored)?);
         Ok(())
     })
 }
@@ -141,11 +141,11 @@ pub unsafe extern "C" fn wraith_prekeys_generate_in_vault(
     out: *mut wraith_prekeys_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (name, place) = (call.text(name, name_len)?, call.place(out)?);
+        let (name, out) = (call.text(name, name_len)?, call.out(out)?);
         let (one_time, vault) = (prekeys::bounded(one_time)?, self::vault(vault)?);
         let identity = identity::identity(identity)?;
         let made = PreKeys::generate(&mut *generator()?, &identity, one_time);
-        place.put(prekeys::insert_stored(StoredPreKeys::create(vault, name, made)?)?);
+        out.write(prekeys::insert_stored(StoredPreKeys::create(vault, name, made)?)?);
         Ok(())
     })
 }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn wraith_prekeys_keep(
         PREKEYS.with(prekeys, |kept| {
             let copy = PreKeys::restore(&kept.in_memory()?.save())?;
             let stored = StoredPreKeys::create(self::vault(vault)?, name, copy)?;
-            *kept = prekeys::Kept::Vault(Box::new(stored));
+            *kept = prekeys::PreKeysBacking::Vault(Box::new(stored));
             Ok(())
         })
     })
@@ -180,9 +180,9 @@ pub unsafe extern "C" fn wraith_prekeys_load(
     out: *mut wraith_prekeys_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (name, place) = (call.text(name, name_len)?, call.place(out)?);
+        let (name, out) = (call.text(name, name_len)?, call.out(out)?);
         let stored = StoredPreKeys::load(self::vault(vault)?, name)?;
-        place.put(prekeys::insert_stored(stored)?);
+        out.write(prekeys::insert_stored(stored)?);
         Ok(())
     })
 }
@@ -201,12 +201,12 @@ pub unsafe extern "C" fn wraith_ratchet_initiate_in_vault(
     out: *mut wraith_ratchet_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (name, place) = (call.text(name, name_len)?, call.place(out)?);
+        let (name, out) = (call.text(name, name_len)?, call.out(out)?);
         let bundle = PreKeyBundle::decode(call.bytes(bundle, bundle_len)?)?;
         let (vault, identity) = (self::vault(vault)?, identity::identity(identity)?);
         let mut generator = generator()?;
         let stored = StoredRatchet::initiate(vault, name, &mut *generator, &identity, &bundle)?;
-        place.put(ratchet::insert_stored(stored)?);
+        out.write(ratchet::insert_stored(stored)?);
         Ok(())
     })
 }
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn wraith_ratchet_respond_in_vault(
     entry!(|call| {
         let name = call.text(name, name_len)?;
         let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
-        let (output, place) = (call.output(out, out_cap, out_len)?, call.place(ratchet)?);
+        let (output, out) = (call.output(out, out_cap, out_len)?, call.out(ratchet)?);
         output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
         let (vault, identity) = (self::vault(vault)?, identity::identity(identity)?);
         PREKEYS.with(prekeys, |kept| {
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn wraith_ratchet_respond_in_vault(
             let (stored, text) =
                 StoredRatchet::respond(vault, name, &identity, prekeys, aad, message)?;
             let text = Zeroizing::new(text);
-            place.put(ratchet::insert_stored(stored)?);
+            out.write(ratchet::insert_stored(stored)?);
             output.write(&text)
         })
     })
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn wraith_ratchet_keep(
         RATCHETS.with(ratchet, |kept| {
             let copy = Ratchet::restore(&kept.in_memory()?.save())?;
             let stored = StoredRatchet::create(self::vault(vault)?, name, copy)?;
-            *kept = ratchet::Kept::Vault(Box::new(stored));
+            *kept = ratchet::RatchetBacking::Vault(Box::new(stored));
             Ok(())
         })
     })
@@ -286,9 +286,9 @@ pub unsafe extern "C" fn wraith_ratchet_load(
     out: *mut wraith_ratchet_t,
 ) -> wraith_status_t {
     entry!(|call| {
-        let (name, place) = (call.text(name, name_len)?, call.place(out)?);
+        let (name, out) = (call.text(name, name_len)?, call.out(out)?);
         let stored = StoredRatchet::load(self::vault(vault)?, name)?;
-        place.put(ratchet::insert_stored(stored)?);
+        out.write(ratchet::insert_stored(stored)?);
         Ok(())
     })
 }
