@@ -12,39 +12,39 @@ use crate::home;
 
 /// An option of other programs: its names, the commands where users try it, the reason why it does
 /// not exist, and the replacement.
-struct Foreign {
+struct ForeignOption {
     names: &'static [&'static str],
     at: &'static [&'static str],
     why: &'static str,
     instead: &'static str,
 }
 
-const FOREIGN: [Foreign; 5] = [
-    Foreign {
+const FOREIGN: [ForeignOption; 5] = [
+    ForeignOption {
         names: &["--exclude", "--include", "--filter", "--ignore"],
         at: &["send"],
         why: "wraith send does not filter files by name",
         instead: "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
     },
-    Foreign {
+    ForeignOption {
         names: &["-r", "--recursive", "-a", "--archive"],
         at: &["send", "receive"],
         why: "folders are always transferred with all their content",
         instead: "leave the option out",
     },
-    Foreign {
+    ForeignOption {
         names: &["--overwrite"],
         at: &["send", "receive", "listen"],
         why: "the receiver decides about existing files, with --on-conflict",
         instead: "wraith receive CODE --on-conflict overwrite",
     },
-    Foreign {
+    ForeignOption {
         names: &["--port", "-p"],
         at: &["send", "listen", "rendezvous", "relay"],
         why: "the port is part of the address",
         instead: "--listen 0.0.0.0:PORT",
     },
-    Foreign {
+    ForeignOption {
         names: &["--output", "--dir", "-d"],
         at: &["receive", "listen"],
         why: "-o names the folder for received files",
@@ -70,8 +70,9 @@ pub fn command(word: &str) -> Option<Failure> {
 /// Explains an option that `command` does not have.
 pub fn option(name: &str, command: &str) -> Option<Failure> {
     let name = name.split('=').next().unwrap_or(name);
-    let is_meant = |option: &&Foreign| option.names.contains(&name) && option.at.contains(&command);
-    let Foreign { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
+    let is_meant =
+        |option: &&ForeignOption| option.names.contains(&name) && option.at.contains(&command);
+    let ForeignOption { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
     Some(usage(format!("there is no option {name}: {why}"), (*instead).to_owned()))
 }
 

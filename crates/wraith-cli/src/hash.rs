@@ -32,7 +32,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
                 let name = path.to_string_lossy();
                 reporter.event(&Event::Hash { path: &name, root: &root });
                 // Bytes that are not UTF-8 are replaced, as in b3sum.
-                reporter.answer(sum_line(&root, name.as_bytes()));
+                reporter.print(sum_line(&root, name.as_bytes()));
             }
             Err(error) => {
                 let name = shown(path.as_os_str().as_bytes());

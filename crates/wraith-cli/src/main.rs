@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use args::{Cli, Command, OutputArgs};
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-use config::NoCommand;
+use config::CommandLineError;
 use failure::{Exit, Failure};
 use output::{Event, Reporter};
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     signals::outlive_file_limit();
     let cli = match config::command_line() {
         Ok(cli) => cli,
-        Err(none) => return no_command(none),
+        Err(none) => return command_line_failure(none),
     };
     let reporter = Arc::new(Reporter::new(cli.output));
     if let Err(failure) = output::log::start(&cli.log, &reporter) {
@@ -115,7 +115,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
 
 /// Handles a command line without a command. Help and version are clap's own text; an empty command
 /// line shows help too. A mistake is a failure like any other.
-fn no_command(none: NoCommand) -> ExitCode {
+fn command_line_failure(none: CommandLineError) -> ExitCode {
     let words = args::with_implied_receive(std::env::args_os().collect());
     let json = words.iter().any(|word| word == "--json");
     let reporter = Reporter::new(OutputArgs { json, ..OutputArgs::default() });
@@ -123,8 +123,8 @@ fn no_command(none: NoCommand) -> ExitCode {
         reporter.keep_off_stdout();
     }
     let failure = match none {
-        NoCommand::Config(failure) => failure,
-        NoCommand::Clap(error) => {
+        CommandLineError::Config(failure) => failure,
+        CommandLineError::Clap(error) => {
             let is_help = error.kind() == DisplayHelpOnMissingArgumentOrSubcommand;
             if let Some(failure) = usage::one_hyphen(&words) {
                 failure
@@ -147,6 +147,6 @@ fn no_command(none: NoCommand) -> ExitCode {
 fn id(reporter: &Reporter) -> Result<(), Failure> {
     let node_id = home::open()?.identity()?.node_id().to_string();
     reporter.event(&Event::Id { node_id: &node_id });
-    reporter.answer(node_id);
+    reporter.print(node_id);
     Ok(())
 }

@@ -87,7 +87,7 @@ pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
         let path = dir.join(name);
         fs::write(&path, text).map_err(|e| failed(&path, &e))?;
     }
-    reporter.say(format!("{} man pages are in {}.", pages.len(), dir.display()));
+    reporter.status(format!("{} man pages are in {}.", pages.len(), dir.display()));
     Ok(())
 }
 

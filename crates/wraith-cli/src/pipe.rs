@@ -37,7 +37,7 @@ pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<Payload>, F
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        reporter.say("Type the data to send; Ctrl-D ends it.");
+        reporter.status("Type the data to send; Ctrl-D ends it.");
     }
     widen(&stdin);
     Ok(Some(Payload::reader(args.name.clone(), None, stdin)))
@@ -56,7 +56,7 @@ pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<Target, Failure
     }
     reporter.keep_off_stdout();
     widen(&stdout);
-    Ok(Target::writer(Raw))
+    Ok(Target::writer(UnbufferedStdout))
 }
 
 /// Increases the capacity of a pipe.
@@ -67,9 +67,9 @@ fn widen(stream: &impl std::os::fd::AsFd) {
 }
 
 /// Standard output without the line buffer of the standard library.
-struct Raw;
+struct UnbufferedStdout;
 
-impl io::Write for Raw {
+impl io::Write for UnbufferedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::write(io::stdout(), bytes)?)
     }

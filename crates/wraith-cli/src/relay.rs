@@ -27,7 +27,7 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
     let noticed = Arc::clone(reporter);
     let drain = args.drain;
     let signals = Signals::catch(move || {
-        noticed.say(format!(
+        noticed.status(format!(
             "Stopping. No new pairs; existing pairs may continue for {drain} s. Press Ctrl-C again to stop at once."
         ));
     })
@@ -45,19 +45,19 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
         pin: Some(&pin),
     });
     let ways = if args.no_udp { "TCP" } else { "TCP and UDP" };
-    reporter.say(format!(
+    reporter.status(format!(
         "Listening on {address} ({ways}). Both sides use it with --relay HOST:{}, or WRAITH_RELAY.\n\
          Its key is {pin}.\n\
          It forwards encrypted packets only. Ctrl-C stops.",
         address.port()
     ));
     if let Some(port) = server.other_port() {
-        reporter.say(format!(
+        reporter.status(format!(
             "UDP port {port} lets clients classify their NAT. Open it in the firewall too."
         ));
     }
     if let Some(metrics) = server.metrics_addr() {
-        reporter.say(format!("Metrics: http://{metrics}/metrics"));
+        reporter.status(format!("Metrics: http://{metrics}/metrics"));
     }
     let theirs = signals.clone();
     let stopped = async move {

@@ -29,7 +29,7 @@ pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), 
         waiting_at: None,
         pin: None,
     });
-    reporter.say(format!(
+    reporter.status(format!(
         "Listening on {address} (TCP). Both sides use it with --rendezvous HOST:{}, or WRAITH_RENDEZVOUS.\n\
          It forwards encrypted messages only. Ctrl-C stops.",
         address.port()

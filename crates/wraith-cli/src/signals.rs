@@ -58,9 +58,10 @@ impl Signals {
     /// Installs the handlers for a transfer. A message acknowledges the first signal.
     pub fn for_transfer(reporter: &Arc<Reporter>) -> Result<Self, Failure> {
         let reporter = Arc::clone(reporter);
-        Self::catch(move || reporter.say("Stopping; press Ctrl-C again to stop at once.")).map_err(
-            |error| Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error))),
-        )
+        Self::catch(move || reporter.status("Stopping; press Ctrl-C again to stop at once."))
+            .map_err(|error| {
+                Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+            })
     }
 
     /// Returns the exit code of the signal that stopped the process, if any.

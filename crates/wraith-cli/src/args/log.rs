@@ -37,7 +37,7 @@ pub struct QlogArgs {
 
 impl QlogArgs {
     /// Starts the writer if the option is set.
-    pub fn begin(&self) -> Result<Qlog, Failure> {
+    pub fn start(&self) -> Result<Qlog, Failure> {
         let Some(path) = &self.qlog else { return Ok(Qlog(None)) };
         let writer = QlogWriter::to_file(path)
             .map_err(|error| Failure::disk(format!("cannot write {}", path.display()), &error))?;

@@ -26,7 +26,7 @@ use crate::output::Reporter;
 const TYPED_AHEAD: Duration = Duration::from_millis(5);
 
 /// Text shown after a withdrawn question, before the next one.
-const TAKEN_BACK: &str = "That question was withdrawn. Press Enter for the next one. ";
+const WITHDRAWN_NOTICE: &str = "That question was withdrawn. Press Enter for the next one. ";
 
 /// The lines of standard input, as answers to questions.
 #[derive(Debug)]
@@ -35,13 +35,13 @@ pub struct Answers {
     /// Set by the first question.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
     /// Whether a question was withdrawn and the user has not confirmed that yet.
-    is_taken_back: AtomicBool,
+    is_withdrawn: AtomicBool,
 }
 
 impl Answers {
     pub fn new(reporter: &Arc<Reporter>) -> Self {
-        let is_taken_back = AtomicBool::new(false);
-        Self { reporter: Arc::clone(reporter), lines: Mutex::default(), is_taken_back }
+        let is_withdrawn = AtomicBool::new(false);
+        Self { reporter: Arc::clone(reporter), lines: Mutex::default(), is_withdrawn }
     }
 
     /// Asks a question and returns the answer; None at the end of standard input. Takes one
@@ -55,44 +55,48 @@ impl Answers {
             let _ = tcflush(&stdin, QueueSelector::IFlush);
             while matches!(timeout(TYPED_AHEAD, lines.recv()).await, Ok(Some(_))) {}
         }
-        if stdin.is_terminal() && self.is_taken_back.load(Relaxed) {
-            self.put(TAKEN_BACK, lines).await?;
+        if stdin.is_terminal() && self.is_withdrawn.load(Relaxed) {
+            self.show_and_wait(WITHDRAWN_NOTICE, lines).await?;
         }
-        self.put(question, lines).await
+        self.show_and_wait(question, lines).await
     }
 
     /// Shows a question and waits for the next line.
-    async fn put(&self, question: &str, lines: &mut mpsc::Receiver<String>) -> Option<String> {
-        let mut standing = Standing { answers: self, is_over: false, is_typed: false };
+    async fn show_and_wait(
+        &self,
+        question: &str,
+        lines: &mut mpsc::Receiver<String>,
+    ) -> Option<String> {
+        let mut shown = ShownQuestion { answers: self, is_over: false, is_typed: false };
         self.reporter.show_question(question);
         let answer = lines.recv().await;
-        standing.is_typed = answer.is_some() && io::stdin().is_terminal();
-        standing.is_over = true;
+        shown.is_typed = answer.is_some() && io::stdin().is_terminal();
+        shown.is_over = true;
         answer
     }
 }
 
 /// A question on the screen. Drop removes it, answered or withdrawn.
-struct Standing<'a> {
+struct ShownQuestion<'a> {
     answers: &'a Answers,
     /// Whether it was answered, or standard input has ended.
     is_over: bool,
     is_typed: bool,
 }
 
-impl Drop for Standing<'_> {
+impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
-        self.answers.is_taken_back.store(!self.is_over, Relaxed);
+        self.answers.is_withdrawn.store(!self.is_over, Relaxed);
         self.answers.reporter.question_over(self.is_typed);
     }
 }
 
 fn read() -> mpsc::Receiver<String> {
     // Room for one line: a line in the channel was typed ahead.
-    let (tell, lines) = mpsc::channel(1);
+    let (line_tx, lines) = mpsc::channel(1);
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if tell.blocking_send(line.trim().to_owned()).is_err() {
+            if line_tx.blocking_send(line.trim().to_owned()).is_err() {
                 break;
             }
         }

@@ -17,7 +17,7 @@ const MOST_SHOWN: usize = 8;
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum LineInput {
     Typed(String),
     /// Ctrl-D on an empty line.
     End,
@@ -36,23 +36,23 @@ enum Completion {
 }
 
 /// Reads a line from the terminal on standard input, and shows `question` on standard error.
-pub fn read(question: &str) -> io::Result<Line> {
+pub fn read(question: &str) -> io::Result<LineInput> {
     let stdin = io::stdin();
-    let _raw = Raw::enter(&stdin)?;
+    let _raw = RawMode::enter(&stdin)?;
     let mut err = io::stderr();
-    let (mut line, mut keys) = (String::new(), Keys::Plain);
+    let (mut line, mut keys) = (String::new(), EscapeState::Plain);
     write!(err, "{question}")?;
     loop {
         err.flush()?;
         let next = next_char(&stdin)?;
-        if next.is_some_and(|c| keys.swallows(c)) {
+        if next.is_some_and(|c| keys.consumes(c)) {
             continue;
         }
         match next {
-            None => return end(&mut err, Line::End),
-            Some('\r' | '\n') => return end(&mut err, Line::Typed(line.trim().to_owned())),
-            Some('\u{3}') => return end(&mut err, Line::Interrupted),
-            Some('\u{4}') if line.is_empty() => return end(&mut err, Line::End),
+            None => return end(&mut err, LineInput::End),
+            Some('\r' | '\n') => return end(&mut err, LineInput::Typed(line.trim().to_owned())),
+            Some('\u{3}') => return end(&mut err, LineInput::Interrupted),
+            Some('\u{4}') if line.is_empty() => return end(&mut err, LineInput::End),
             Some('\u{8}' | '\u{7f}') => {
                 if line.pop().is_some() {
                     write!(err, "\u{8} \u{8}")?;
@@ -85,7 +85,7 @@ pub fn read(question: &str) -> io::Result<Line> {
 /// Parser state within the escape sequence of a key without a character of its own, such as an
 /// arrow (ECMA-48 §5.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keys {
+enum EscapeState {
     Plain,
     /// After ESC: the Escape key itself, or the start of a sequence.
     Escape,
@@ -95,10 +95,10 @@ enum Keys {
     Single,
 }
 
-impl Keys {
+impl EscapeState {
     /// Returns whether this character is part of a sequence. Control characters such as Enter and
     /// Ctrl-C never are.
-    fn swallows(&mut self, c: char) -> bool {
+    fn consumes(&mut self, c: char) -> bool {
         let before = *self;
         *self = match (before, c) {
             (_, '\u{1b}') => Self::Escape,
@@ -115,7 +115,7 @@ impl Keys {
     }
 }
 
-fn end(err: &mut impl Write, line: Line) -> io::Result<Line> {
+fn end(err: &mut impl Write, line: LineInput) -> io::Result<LineInput> {
     write!(err, "\r\n")?;
     err.flush()?;
     Ok(line)
@@ -169,12 +169,12 @@ fn complete(line: &str) -> Completion {
 }
 
 /// The terminal in raw mode. Drop restores the former mode.
-struct Raw<'a> {
+struct RawMode<'a> {
     stdin: &'a Stdin,
     before: Termios,
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawMode<'a> {
     fn enter(stdin: &'a Stdin) -> io::Result<Self> {
         let before = tcgetattr(stdin)?;
         let mut raw = before.clone();
@@ -186,7 +186,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-impl Drop for Raw<'_> {
+impl Drop for RawMode<'_> {
     fn drop(&mut self) {
         let _ = tcsetattr(self.stdin, OptionalActions::Now, &self.before);
     }
@@ -199,8 +199,8 @@ mod tests {
     #[test]
     fn keys_without_a_character_leave_none() {
         let left = |typed: &str| {
-            let mut keys = Keys::Plain;
-            typed.chars().filter(|c| !keys.swallows(*c)).collect::<String>()
+            let mut keys = EscapeState::Plain;
+            typed.chars().filter(|c| !keys.consumes(*c)).collect::<String>()
         };
         for key in ["\x1b[D", "\x1b[1;5C", "\x1bOA", "\x1b[3~", "\x1b[200~", "\x1b", "\x1b\x1b[A"] {
             assert_eq!(left(&format!("7-{key}5")), "7-5", "{key:?}");

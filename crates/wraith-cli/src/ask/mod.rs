@@ -8,7 +8,7 @@ use std::io::{BufRead, IsTerminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use answers::Answers;
-pub use code_line::{Line, read};
+pub use code_line::{LineInput, read};
 
 use crate::failure::{Exit, Failure};
 

@@ -4,7 +4,7 @@ mod proxy;
 mod typed;
 
 pub use proxy::proxies;
-pub use typed::{Wanted, parse, wanted};
+pub use typed::{SourceChoice, parse, wanted};
 
 use std::time::SystemTime;
 
@@ -136,7 +136,7 @@ pub fn explain(
     let shown: Vec<_> = places.iter().map(ToString::to_string).collect();
     if places.iter().any(|place| !matches!(place, PlaceName::Lan | PlaceName::Dht)) {
         let by_relay = args.rendezvous.is_none() && !args.relay.is_empty();
-        reporter.say(match by_relay {
+        reporter.status(match by_relay {
             true => "(the other side needs the same --relay, or WRAITH_RELAY)",
             false => "(the other side needs the same --rendezvous, or WRAITH_RENDEZVOUS)",
         });
@@ -151,14 +151,14 @@ pub fn explain(
         Some(n) => format!("{n} receivers"),
         None => "any number of receivers".to_owned(),
     };
-    reporter.say(format!(
+    reporter.status(format!(
         "\nWaiting {}.\nThe code is valid for {uses} within {life}. Ctrl-C stops.",
         shown.join(" and ")
     ));
 }
 
 /// Reports that a meeting place is lost, or back (`why` is None).
-pub fn tell_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Reporter) {
+pub fn report_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Reporter) {
     let message = why.map(ToString::to_string);
     reporter.event(&Event::Code {
         state: if why.is_some() { "lost" } else { "back" },
@@ -169,7 +169,7 @@ pub fn tell_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Report
     });
     match message {
         Some(why) => reporter.warn(format!("cannot wait {place} now ({why}); still trying")),
-        None => reporter.say(format!("Waiting {place} again.")),
+        None => reporter.status(format!("Waiting {place} again.")),
     }
 }
 

@@ -5,23 +5,23 @@ use std::io::{self, IsTerminal};
 use wraith::{Cause, Code, CodeError, Source};
 
 use crate::args::ReceiveArgs;
-use crate::ask::{Line, read};
+use crate::ask::{LineInput, read};
 use crate::failure::{Exit, Failure};
 use crate::guess;
 use crate::output::Reporter;
 
 /// The source of a receive command.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum SourceChoice {
     From(Source),
     /// Make a new code for the sender.
     NewCode,
 }
 
 /// Returns the source from the command line, or asks the user.
-pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure> {
+pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<SourceChoice, Failure> {
     if args.code {
-        return Ok(Wanted::NewCode);
+        return Ok(SourceChoice::NewCode);
     }
     let words: Vec<_> = args.wanted.iter().map(|word| word.to_string_lossy()).collect();
     if !words.is_empty() && words != ["-"] {
@@ -39,13 +39,13 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
         let line = read("Code or ticket (Tab completes): ")
             .map_err(|error| Failure::disk("cannot read from the terminal", &error))?;
         match line {
-            Line::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),
-            Line::Typed(text) if !text.is_empty() => match source(&text) {
+            LineInput::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),
+            LineInput::Typed(text) if !text.is_empty() => match source(&text) {
                 // It is safe to ask again, because nothing was sent.
                 Err(failure) => reporter.warn(failure.message),
                 wanted => return wanted,
             },
-            Line::Typed(_) | Line::End => return Err(nothing()),
+            LineInput::Typed(_) | LineInput::End => return Err(nothing()),
         }
     }
 }
@@ -59,13 +59,13 @@ pub fn parse(text: &str) -> Result<Code, Failure> {
 }
 
 /// Parses a code or ticket that was typed, or pasted as the other side shows it.
-fn source(text: &str) -> Result<Wanted, Failure> {
+fn source(text: &str) -> Result<SourceChoice, Failure> {
     let text = text.trim().trim_matches(['"', '\'', '`', '“', '”']);
     let text = text.strip_prefix("wraith receive ").unwrap_or(text).trim();
     if Code::looks_like(text) {
-        return parse(text).map(|code| Wanted::From(Source::Code(code)));
+        return parse(text).map(|code| SourceChoice::From(Source::Code(code)));
     }
-    text.parse().map(Wanted::From).map_err(|error: wraith::Error| {
+    text.parse().map(SourceChoice::From).map_err(|error: wraith::Error| {
         let meant = || {
             let failure = Failure::new(Exit::Usage, error.to_string());
             match error.cause() {
@@ -86,10 +86,10 @@ mod tests {
     #[test]
     fn codes_and_tickets_are_told_apart() {
         let code = source("7-crater-lemon");
-        assert!(matches!(code, Ok(Wanted::From(Source::Code(_)))), "the docs say this one");
+        assert!(matches!(code, Ok(SourceChoice::From(Source::Code(_)))), "the docs say this one");
         for pasted in ["wraith receive 7-crater-lemon", " '7-crater-lemon' ", "“7-crater-lemon”"]
         {
-            assert!(matches!(source(pasted), Ok(Wanted::From(Source::Code(_)))), "{pasted}");
+            assert!(matches!(source(pasted), Ok(SourceChoice::From(Source::Code(_)))), "{pasted}");
         }
         let slip = source("7-cratr-lemon").unwrap_err();
         assert_eq!(slip.exit, Exit::Usage);

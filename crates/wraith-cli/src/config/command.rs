@@ -15,7 +15,7 @@ const HIDDEN: &str = "(hidden)";
 
 /// The effective value of a setting.
 #[derive(Debug, PartialEq, Eq)]
-struct InForce {
+struct EffectiveSetting {
     key: String,
     value: Option<String>,
     source: &'static str,
@@ -30,12 +30,12 @@ pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Re
         ConfigAction::Get { key } => get(&keys, key, given, reporter),
         ConfigAction::Set { key, value } => {
             let path = File::set(&keys, key, value)?;
-            reporter.say(format!("{key} is set in {}.", path.display()));
+            reporter.status(format!("{key} is set in {}.", path.display()));
             Ok(())
         }
         ConfigAction::Unset { key } => {
             let path = File::unset(key)?;
-            reporter.say(format!("{key} is no longer set in {}.", path.display()));
+            reporter.status(format!("{key} is no longer set in {}.", path.display()));
             Ok(())
         }
         ConfigAction::Path => {
@@ -45,7 +45,7 @@ pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Re
             })?;
             let path = path.to_string_lossy();
             reporter.event(&Event::Config { path: &path });
-            reporter.answer(path.as_bytes());
+            reporter.print(path.as_bytes());
             Ok(())
         }
     }
@@ -55,7 +55,7 @@ fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failu
     let file = File::load()?;
     let all: Vec<_> = keys.iter().map(|key| listed(key, &file, given)).collect();
     for setting in &all {
-        tell(setting, reporter);
+        report_setting(setting, reporter);
     }
     let width = all.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -65,15 +65,15 @@ fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failu
         let (key, source) = (&setting.key, setting.source);
         writeln!(text, "{key:width$}  {value:<20}  {source}{place}").expect("into a String");
     }
-    reporter.answer(text.trim_end());
+    reporter.print(text.trim_end());
     // An invalid setting has no effective value, so it is reported.
     file.check(keys)?;
     super::check_environment()
 }
 
 /// Returns the effective value for the list. Secrets are hidden; `wraith config get` prints them.
-fn listed(key: &Key, file: &File, given: OutputArgs) -> InForce {
-    let mut setting = in_force(key, file, given);
+fn listed(key: &Key, file: &File, given: OutputArgs) -> EffectiveSetting {
+    let mut setting = effective(key, file, given);
     if key.is_secret() {
         setting.value = setting.value.map(|_| HIDDEN.to_owned());
     }
@@ -83,7 +83,7 @@ fn listed(key: &Key, file: &File, given: OutputArgs) -> InForce {
 fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {
     let file = File::load()?;
     file.check(keys)?;
-    let mut all: Vec<_> = keys.named(name).map(|key| in_force(key, &file, given)).collect();
+    let mut all: Vec<_> = keys.named(name).map(|key| effective(key, &file, given)).collect();
     let Some(first) = all.first() else {
         let failure = Failure::new(Exit::Usage, format!("unknown key {name}"));
         return Err(match keys.nearest(name) {
@@ -99,12 +99,12 @@ fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Resul
         );
     }
     let setting = all.swap_remove(0);
-    tell(&setting, reporter);
-    reporter.answer(setting.value.unwrap_or_default());
+    report_setting(&setting, reporter);
+    reporter.print(setting.value.unwrap_or_default());
     Ok(())
 }
 
-fn tell(setting: &InForce, reporter: &Reporter) {
+fn report_setting(setting: &EffectiveSetting, reporter: &Reporter) {
     reporter.event(&Event::Setting {
         key: &setting.key,
         value: setting.value.as_deref(),
@@ -113,9 +113,13 @@ fn tell(setting: &InForce, reporter: &Reporter) {
     });
 }
 
-fn in_force(key: &Key, file: &File, given: OutputArgs) -> InForce {
-    let of =
-        |value: Option<String>, source, place| InForce { key: key.name(), value, source, place };
+fn effective(key: &Key, file: &File, given: OutputArgs) -> EffectiveSetting {
+    let of = |value: Option<String>, source, place| EffectiveSetting {
+        key: key.name(),
+        value,
+        source,
+        place,
+    };
     let flagged = (key.name() == "json" && given.json) || (key.name() == "quiet" && given.quiet);
     let variable = key.variable();
     let from_env = std::env::var_os(&variable).filter(|value| !value.is_empty());

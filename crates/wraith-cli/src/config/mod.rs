@@ -35,7 +35,7 @@ const NO_CONFIG: &str = "--no-config";
 
 /// Why there is no command to run.
 #[derive(Debug)]
-pub enum NoCommand {
+pub enum CommandLineError {
     /// Help, a version, or a mistake on the command line.
     Clap(clap::Error),
     /// A mistake in the config file.
@@ -44,7 +44,7 @@ pub enum NoCommand {
 
 /// Parses the arguments of this process. They override the environment, which overrides the config
 /// file.
-pub fn command_line() -> Result<Cli, NoCommand> {
+pub fn command_line() -> Result<Cli, CommandLineError> {
     let words = args::with_implied_receive(std::env::args_os().collect());
     let excluded = excluded::by(&words);
     let without_file = || keys::with_environment(args::definition(), &excluded);
@@ -62,13 +62,13 @@ pub fn command_line() -> Result<Cli, NoCommand> {
             let parsed = matches.as_ref().map(Cli::from_arg_matches);
             let needs_file = matches!(&parsed, Ok(Ok(cli)) if needs_file(&cli.command));
             if needs_file && !is_without_file(&words) {
-                return Err(NoCommand::Config(failure));
+                return Err(CommandLineError::Config(failure));
             }
             matches
         }
     };
-    let mut matches: ArgMatches = matches.map_err(NoCommand::Clap)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(NoCommand::Clap)
+    let mut matches: ArgMatches = matches.map_err(CommandLineError::Clap)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(CommandLineError::Clap)
 }
 
 /// Returns a message for each `WRAITH_` variable that sets nothing.

@@ -21,7 +21,7 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
             let server =
                 rendezvous.as_ref().map(|server| wraith::rendezvous_address(&server.to_string()));
             let contact = store.change(|book| -> Result<_, Failure> {
-                book.add(name, *node_id).map_err(refused)?;
+                book.add(name, *node_id).map_err(contact_failure)?;
                 if !address.is_empty() {
                     book.set_addresses(*node_id, address);
                 }
@@ -30,23 +30,23 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
                 }
                 Ok(book.with(*node_id).cloned().expect("it was just added"))
             })?;
-            tell(&contact, Some("added"), reporter);
-            reporter.say(format!("{name} is a contact now."));
+            report_contact(&contact, Some("added"), reporter);
+            reporter.status(format!("{name} is a contact now."));
             Ok(())
         }
         ContactAction::Rename { old, new } => {
             let contact = store.change(|book| -> Result<_, Failure> {
-                book.rename(old, new).map_err(refused)?;
+                book.rename(old, new).map_err(contact_failure)?;
                 Ok(book.named(new).cloned().expect("it was just renamed"))
             })?;
-            tell(&contact, Some("renamed"), reporter);
-            reporter.say(format!("{old} is called {new} now."));
+            report_contact(&contact, Some("renamed"), reporter);
+            reporter.status(format!("{old} is called {new} now."));
             Ok(())
         }
         ContactAction::Remove { name } => {
-            let contact = store.change(|book| book.remove(name).map_err(refused))?;
-            tell(&contact, Some("removed"), reporter);
-            reporter.say(format!("{} is no longer a contact.", contact.name));
+            let contact = store.change(|book| book.remove(name).map_err(contact_failure))?;
+            report_contact(&contact, Some("removed"), reporter);
+            reporter.status(format!("{} is no longer a contact.", contact.name));
             Ok(())
         }
     }
@@ -56,21 +56,22 @@ fn list(store: &ContactStore, reporter: &Reporter) -> Result<(), Failure> {
     let book = store.load()?;
     let longest = book.contacts().iter().map(|c| c.name.as_str().chars().count()).max();
     for contact in book.contacts() {
-        tell(contact, None, reporter);
+        report_contact(contact, None, reporter);
         let met = contact.last_met.map(|time| format!("  met {}", time.strftime("%Y-%m-%d")));
         let Contact { name, node_id, .. } = contact;
         let width = longest.unwrap_or_default();
-        reporter.answer(format!("{name:<width$}  {node_id}{}", met.unwrap_or_default()));
+        reporter.print(format!("{name:<width$}  {node_id}{}", met.unwrap_or_default()));
     }
     if book.contacts().is_empty() {
-        reporter
-            .say("There are no contacts yet. After a transfer you can save the other side as one.");
+        reporter.status(
+            "There are no contacts yet. After a transfer you can save the other side as one.",
+        );
     }
     Ok(())
 }
 
 /// Reports the event about a contact.
-pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
+pub fn report_contact(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
     let texts = |items: &[String]| items.to_vec();
     let addresses: Vec<_> = contact.addresses.iter().map(ToString::to_string).collect();
     let seen_at: Vec<_> = contact.seen_at.iter().map(ToString::to_string).collect();
@@ -89,7 +90,7 @@ pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
 }
 
 /// Converts the reason why a change of the contacts was refused into a failure.
-pub fn refused(why: ContactError) -> Failure {
+pub fn contact_failure(why: ContactError) -> Failure {
     match why {
         ContactError::NameTaken(theirs) => name_taken(theirs),
         ContactError::KnownAs(name) => {
@@ -98,7 +99,7 @@ pub fn refused(why: ContactError) -> Failure {
         }
         ContactError::Full => Failure::new(Exit::Other, "the list of contacts is full")
             .hint("remove some: wraith contact remove NAME"),
-        ContactError::NotFound(name) => nobody(name.as_str()),
+        ContactError::NotFound(name) => unknown_contact(name.as_str()),
     }
 }
 
@@ -112,7 +113,7 @@ fn name_taken(theirs: NodeId) -> Failure {
 }
 
 /// Returns the failure for an unknown contact name.
-pub fn nobody(name: &str) -> Failure {
+pub fn unknown_contact(name: &str) -> Failure {
     Failure::new(Exit::Usage, format!("there is no contact named {name}"))
         .hint("wraith contact list shows all; wraith contact add NAME NODEID adds one")
 }

@@ -1,7 +1,7 @@
 //! The user interface of contacts: the command, and the question after a transfer.
 
 mod command;
-mod keep;
+mod save_contact;
 
-pub use command::{nobody, run};
-pub use keep::{Keep, Other, after_transfer};
+pub use command::{run, unknown_contact};
+pub use save_contact::{SaveContact, TransferPeer, after_transfer};

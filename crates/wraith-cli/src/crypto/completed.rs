@@ -6,7 +6,7 @@ use clap::Command;
 use clap::builder::PossibleValuesParser;
 use wraith_crypto::{aead, cipher, hash, kem, mac, sign};
 
-use super::names::Named;
+use super::names::AlgorithmNames;
 
 /// Returns the definition of `wraith` with the names of `wraith crypto list` as possible values of
 /// each algorithm argument. Only for the generators of completion scripts; the one for fish uses
@@ -42,6 +42,6 @@ pub fn with_names(definition: Command) -> Command {
     })
 }
 
-fn titles<A: Named>() -> Vec<&'static str> {
+fn titles<A: AlgorithmNames>() -> Vec<&'static str> {
     A::EVERY.iter().map(|each| each.title()).collect()
 }

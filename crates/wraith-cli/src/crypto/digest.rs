@@ -109,7 +109,7 @@ fn each(
     for path in files {
         let digested = Input::open(Some(path)).and_then(|mut input| digest(&mut input));
         match digested {
-            Ok(digest) => tell(path, algorithm, &HEXLOWER.encode(&digest), reporter),
+            Ok(digest) => report_digest(path, algorithm, &HEXLOWER.encode(&digest), reporter),
             Err(failure) if failure.exit == Exit::Disk => {
                 let (path, message) = (&path.to_string_lossy(), &*failure.message);
                 reporter.event(&Event::HashFailed { path, message });
@@ -128,7 +128,7 @@ fn each(
     }
 }
 
-fn tell(path: &Path, algorithm: &str, value: &str, reporter: &Reporter) {
+fn report_digest(path: &Path, algorithm: &str, value: &str, reporter: &Reporter) {
     reporter.event(&Event::Digest { path: &path.to_string_lossy(), algorithm, value });
-    reporter.answer(sum_line(value, path.as_os_str().as_bytes()));
+    reporter.print(sum_line(value, path.as_os_str().as_bytes()));
 }

@@ -6,7 +6,7 @@ use wraith_crypto::kem::KemError;
 
 use super::generate::{hexadecimal, write_secret};
 use super::input::Input;
-use super::keys::{self, Private};
+use super::keys::{self, LoadedPrivateKey};
 use super::output::{Output, Readers};
 use crate::args::crypto::{KemAction, OutArgs};
 use crate::failure::{Exit, Failure};
@@ -54,8 +54,8 @@ fn decapsulate(
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let key = match keys::private(key, None)? {
-        Private::Kem(key) => key,
-        Private::Sign(key) => {
+        LoadedPrivateKey::Kem(key) => key,
+        LoadedPrivateKey::Sign(key) => {
             let message = format!("a key of {} cannot decrypt", key.algorithm());
             return Err(Failure::new(Exit::Usage, message)
                 .hint("wraith crypto list kem lists suitable algorithms"));

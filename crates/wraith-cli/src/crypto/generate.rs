@@ -4,8 +4,8 @@ use data_encoding::HEXLOWER;
 use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, rand, sign};
 use zeroize::Zeroizing;
 
-use super::keys::{self, Private};
-use super::names::{Named, nearest, not_there};
+use super::keys::{self, LoadedPrivateKey};
+use super::names::{AlgorithmNames, nearest, not_there};
 use super::output::{Output, Readers};
 use crate::args::crypto::{GenkeyArgs, OutArgs, PubArgs};
 use crate::failure::{Exit, Failure};
@@ -14,11 +14,11 @@ use crate::output::Reporter;
 pub fn key(args: &GenkeyArgs, reporter: &Reporter) -> Result<(), Failure> {
     let made = made(&args.algorithm)?;
     match made {
-        Made::Pair(key, name) => {
+        NewKey::Pair(key, name) => {
             let text = keys::private_text(&key)?;
             write(&args.out, Readers::Owner, text.as_bytes(), "private-key", name, reporter)
         }
-        Made::Secret(bytes, name) => {
+        NewKey::Secret(bytes, name) => {
             let mut secret = Zeroizing::new(vec![0; bytes]);
             rand::fill(&mut secret);
             write_secret(&args.out, &secret, name, reporter)
@@ -29,8 +29,8 @@ pub fn key(args: &GenkeyArgs, reporter: &Reporter) -> Result<(), Failure> {
 pub fn public(args: &PubArgs, reporter: &Reporter) -> Result<(), Failure> {
     let key = keys::private(&args.key, None)?;
     let algorithm = match &key {
-        Private::Sign(key) => key.algorithm().name(),
-        Private::Kem(key) => key.algorithm().name(),
+        LoadedPrivateKey::Sign(key) => key.algorithm().name(),
+        LoadedPrivateKey::Kem(key) => key.algorithm().name(),
     };
     let text = keys::public_text(&key)?;
     write(&args.out, Readers::Anybody, text.as_bytes(), "public-key", algorithm, reporter)
@@ -68,31 +68,31 @@ fn write(
     output.finish(what, Some(algorithm), reporter)
 }
 
-enum Made {
-    Pair(Private, &'static str),
+enum NewKey {
+    Pair(LoadedPrivateKey, &'static str),
     /// A key of this many random bytes.
     Secret(usize, &'static str),
 }
 
 /// Makes a key for the algorithm of this name.
-fn made(name: &str) -> Result<Made, Failure> {
+fn made(name: &str) -> Result<NewKey, Failure> {
     if let Ok(algorithm) = name.parse::<sign::Algorithm>() {
         let key = algorithm.generate().map_err(|error| other(&error))?;
-        return Ok(Made::Pair(Private::Sign(key), algorithm.name()));
+        return Ok(NewKey::Pair(LoadedPrivateKey::Sign(key), algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<kem::Algorithm>() {
         let key = algorithm.generate().map_err(|error| other(&error))?;
-        return Ok(Made::Pair(Private::Kem(key), algorithm.name()));
+        return Ok(NewKey::Pair(LoadedPrivateKey::Kem(key), algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<aead::Algorithm>() {
-        return Ok(Made::Secret(algorithm.key_bytes(), algorithm.name()));
+        return Ok(NewKey::Secret(algorithm.key_bytes(), algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<cipher::Algorithm>() {
-        return Ok(Made::Secret(algorithm.key_bytes(), algorithm.name()));
+        return Ok(NewKey::Secret(algorithm.key_bytes(), algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<mac::Algorithm>() {
         let bytes = algorithm.key_bytes().unwrap_or(algorithm.tag_bytes());
-        return Ok(Made::Secret(bytes, algorithm.name()));
+        return Ok(NewKey::Secret(bytes, algorithm.name()));
     }
     if let Ok(algorithm) = name.parse::<agree::Algorithm>() {
         return Err(without(algorithm.name(), "use a KEM instead: genkey X-Wing"));
@@ -124,7 +124,7 @@ const OTHER_NAMES: [(&str, &str); 9] = [
 ];
 
 fn no_algorithm(name: &str) -> Failure {
-    fn titles<A: Named>() -> impl Iterator<Item = &'static str> {
+    fn titles<A: AlgorithmNames>() -> impl Iterator<Item = &'static str> {
         A::EVERY.iter().map(|each| each.title())
     }
     let pairs = titles::<sign::Algorithm>().chain(titles::<kem::Algorithm>());

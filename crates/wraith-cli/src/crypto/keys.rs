@@ -23,15 +23,15 @@ const FILE_MAX: u64 = 1 << 16;
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
 
 /// A private key from a file.
-pub enum Private {
+pub enum LoadedPrivateKey {
     Sign(Box<dyn SigningKey>),
     Kem(Box<dyn DecapsulationKey>),
 }
 
 /// A key for decryption from a file.
-pub enum Opening {
+pub enum LoadedOpeningKey {
     Secret(Zeroizing<Vec<u8>>),
-    Private(Private),
+    PrivateKey(LoadedPrivateKey),
 }
 
 /// Decodes a hexadecimal argument of the command line.
@@ -45,22 +45,27 @@ pub fn hex(text: &str, what: &str) -> Result<Vec<u8>, Failure> {
 /// Reads a secret in hexadecimal from a file.
 pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     match opening(path)? {
-        Opening::Secret(secret) => Ok(secret),
-        Opening::Private(_) => Err(no_key(path, "a private key, not a secret in hexadecimal")),
+        LoadedOpeningKey::Secret(secret) => Ok(secret),
+        LoadedOpeningKey::PrivateKey(_) => {
+            Err(no_key(path, "a private key, not a secret in hexadecimal"))
+        }
     }
 }
 
 /// Reads a private key from a file. An RSA key is for `algorithm`, or for the first RSA algorithm.
-pub fn private(path: &Path, algorithm: Option<sign::Algorithm>) -> Result<Private, Failure> {
+pub fn private(
+    path: &Path,
+    algorithm: Option<sign::Algorithm>,
+) -> Result<LoadedPrivateKey, Failure> {
     let der = block(path, PrivateKeyInfo::PEM_LABEL, "private key")?;
     private_of(&der, algorithm).ok_or_else(|| unreadable::private(path, &der, algorithm))
 }
 
 /// Reads a secret or a private key from a file.
-pub fn opening(path: &Path) -> Result<Opening, Failure> {
+pub fn opening(path: &Path) -> Result<LoadedOpeningKey, Failure> {
     let text = text(path)?;
     if text.trim_start().starts_with("-----") {
-        return private(path, None).map(Opening::Private);
+        return private(path, None).map(LoadedOpeningKey::PrivateKey);
     }
     // Allocated with its full capacity, and wiped in every case.
     let mut digits = Zeroizing::new(Vec::with_capacity(text.len()));
@@ -69,7 +74,9 @@ pub fn opening(path: &Path) -> Result<Opening, Failure> {
     let is_even = digits.len().is_multiple_of(2);
     let is_hex = is_even && HEXLOWER_PERMISSIVE.decode_mut(&digits, &mut secret).is_ok();
     match is_hex.then_some(secret) {
-        Some(secret) if SECRET_BYTES.contains(&secret.len()) => Ok(Opening::Secret(secret)),
+        Some(secret) if SECRET_BYTES.contains(&secret.len()) => {
+            Ok(LoadedOpeningKey::Secret(secret))
+        }
         Some(secret) => {
             let (least, most) = (SECRET_BYTES.start(), SECRET_BYTES.end());
             Err(no_key(
@@ -111,19 +118,19 @@ fn kem_of_public(der: &[u8]) -> Option<Box<dyn EncapsulationKey>> {
 }
 
 /// Encodes the private key as a PEM file.
-pub fn private_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
+pub fn private_text(key: &LoadedPrivateKey) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
-        Private::Sign(key) => key.to_pkcs8(),
-        Private::Kem(key) => key.to_pkcs8().ok_or_else(|| no_format(key.algorithm()))?,
+        LoadedPrivateKey::Sign(key) => key.to_pkcs8(),
+        LoadedPrivateKey::Kem(key) => key.to_pkcs8().ok_or_else(|| no_format(key.algorithm()))?,
     };
     Ok(pem::encode(PrivateKeyInfo::PEM_LABEL, &der))
 }
 
 /// Encodes the public key as a PEM file.
-pub fn public_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
+pub fn public_text(key: &LoadedPrivateKey) -> Result<Zeroizing<String>, Failure> {
     let der = match key {
-        Private::Sign(key) => key.verifying_key().to_spki(),
-        Private::Kem(key) => {
+        LoadedPrivateKey::Sign(key) => key.verifying_key().to_spki(),
+        LoadedPrivateKey::Kem(key) => {
             let public = key.encapsulation_key();
             public.to_spki().ok_or_else(|| no_format(key.algorithm()))?
         }
@@ -131,12 +138,12 @@ pub fn public_text(key: &Private) -> Result<Zeroizing<String>, Failure> {
     Ok(pem::encode(SubjectPublicKeyInfo::PEM_LABEL, &der))
 }
 
-fn private_of(der: &[u8], algorithm: Option<sign::Algorithm>) -> Option<Private> {
+fn private_of(der: &[u8], algorithm: Option<sign::Algorithm>) -> Option<LoadedPrivateKey> {
     if let Some(key) = tried(algorithm).find_map(|each| each.signing_key_pkcs8(der).ok()) {
-        return Some(Private::Sign(key));
+        return Some(LoadedPrivateKey::Sign(key));
     }
     let mut kems = kem::Algorithm::ALL.iter();
-    kems.find_map(|each| each.decapsulation_key_pkcs8(der).ok()).map(Private::Kem)
+    kems.find_map(|each| each.decapsulation_key_pkcs8(der).ok()).map(LoadedPrivateKey::Kem)
 }
 
 /// Returns the algorithms to try for a key.
@@ -177,7 +184,7 @@ mod tests {
     #[test]
     fn keys_of_every_kem_with_a_format_come_back() {
         for algorithm in kem::Algorithm::ALL {
-            let key = Private::Kem(algorithm.generate().unwrap());
+            let key = LoadedPrivateKey::Kem(algorithm.generate().unwrap());
             let Ok(text) = private_text(&key) else {
                 assert_eq!(*algorithm, kem::Algorithm::X25519MlKem768);
                 continue;
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_private_key_that_is_cut_is_none() {
-        let key = Private::Kem(kem::Algorithm::MlKem768.generate().unwrap());
+        let key = LoadedPrivateKey::Kem(kem::Algorithm::MlKem768.generate().unwrap());
         let text = private_text(&key).unwrap();
         let der = pem::decode(PrivateKeyInfo::PEM_LABEL, &text).unwrap();
         for len in 0..der.len() {

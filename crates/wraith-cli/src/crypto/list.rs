@@ -2,7 +2,7 @@
 
 use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, sign};
 
-use super::names::Named;
+use super::names::AlgorithmNames;
 use crate::args::crypto::{Kind, ListArgs};
 use crate::failure::Failure;
 use crate::output::{Event, Reporter};
@@ -12,18 +12,18 @@ const NAME_WIDTH: usize = 23;
 
 pub fn run(args: &ListArgs, reporter: &Reporter) -> Result<(), Failure> {
     let kind = args.kind;
-    tell::<hash::Algorithm>(kind, reporter);
-    tell::<cipher::Algorithm>(kind, reporter);
-    tell::<aead::Algorithm>(kind, reporter);
-    tell::<mac::Algorithm>(kind, reporter);
-    tell::<sign::Algorithm>(kind, reporter);
-    tell::<agree::Algorithm>(kind, reporter);
-    tell::<kem::Algorithm>(kind, reporter);
-    tell::<encrypt::Algorithm>(kind, reporter);
+    list_algorithms::<hash::Algorithm>(kind, reporter);
+    list_algorithms::<cipher::Algorithm>(kind, reporter);
+    list_algorithms::<aead::Algorithm>(kind, reporter);
+    list_algorithms::<mac::Algorithm>(kind, reporter);
+    list_algorithms::<sign::Algorithm>(kind, reporter);
+    list_algorithms::<agree::Algorithm>(kind, reporter);
+    list_algorithms::<kem::Algorithm>(kind, reporter);
+    list_algorithms::<encrypt::Algorithm>(kind, reporter);
     Ok(())
 }
 
-fn tell<A: Named>(wanted: Option<Kind>, reporter: &Reporter) {
+fn list_algorithms<A: AlgorithmNames>(wanted: Option<Kind>, reporter: &Reporter) {
     if wanted.is_some_and(|kind| kind != A::KIND) {
         return;
     }
@@ -32,6 +32,6 @@ fn tell<A: Named>(wanted: Option<Kind>, reporter: &Reporter) {
         let backend = each.computed_by().to_string();
         let kind = A::KIND.name();
         reporter.event(&Event::Algorithm { kind, name, standard, backend: &backend });
-        reporter.answer(format!("{kind:8}{name:NAME_WIDTH$}{standard:40} {backend}"));
+        reporter.print(format!("{kind:8}{name:NAME_WIDTH$}{standard:40} {backend}"));
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 const PROPOSED_MAX: usize = 3;
 
 /// The algorithms of one kind, as an enum.
-pub trait Named: Copy + FromStr<Err = UnknownAlgorithm> + 'static {
+pub trait AlgorithmNames: Copy + FromStr<Err = UnknownAlgorithm> + 'static {
     const KIND: Kind;
     const EVERY: &'static [Self];
     fn title(self) -> &'static str;
@@ -24,7 +24,7 @@ pub trait Named: Copy + FromStr<Err = UnknownAlgorithm> + 'static {
 macro_rules! named {
     ($($module:ident = $kind:ident;)+) => {
         $(
-            impl Named for $module::Algorithm {
+            impl AlgorithmNames for $module::Algorithm {
                 const KIND: Kind = Kind::$kind;
                 const EVERY: &'static [Self] = Self::ALL;
                 fn title(self) -> &'static str { self.name() }
@@ -47,7 +47,7 @@ named! {
 }
 
 /// Returns the algorithm of this kind with the name.
-pub fn named<A: Named>(name: &str) -> Result<A, Failure> {
+pub fn named<A: AlgorithmNames>(name: &str) -> Result<A, Failure> {
     name.parse::<A>().map_err(|unknown| {
         let all = A::EVERY.iter().map(|each| each.title());
         let near = nearest(name, all);

@@ -44,7 +44,7 @@ pub fn abandon() {
 
 /// The identity of an output, for comparison.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OutputId {
     device: u64,
     inode: u64,
     /// The name of a file; then device and inode are those of its folder.
@@ -53,13 +53,13 @@ pub struct Place {
 
 /// An output while it is written.
 pub struct Output {
-    to: To,
+    to: Destination,
     bytes: u64,
     /// Whether the reader of standard output has closed the pipe.
     is_gone: bool,
 }
 
-enum To {
+enum Destination {
     Stdout,
     /// An existing entry that is no regular file.
     Device(File, PathBuf),
@@ -82,7 +82,7 @@ impl Output {
         reporter: &Reporter,
     ) -> Result<Self, Failure> {
         let to = match args.out.as_deref() {
-            Some(path) if path.as_os_str() != "-" => To::open(path, args.force, readers)?,
+            Some(path) if path.as_os_str() != "-" => Destination::open(path, args.force, readers)?,
             _ if !is_text && io::stdout().is_terminal() && !args.force => {
                 return Err(Failure::new(
                     Exit::Usage,
@@ -92,7 +92,7 @@ impl Output {
             }
             _ => {
                 reporter.keep_off_stdout();
-                To::Stdout
+                Destination::Stdout
             }
         };
         Ok(Self { to, bytes: 0, is_gone: false })
@@ -100,15 +100,15 @@ impl Output {
 
     /// Returns the identity of the output, for comparison. A file is identified by its folder and
     /// its name, whatever path leads there.
-    pub fn place(&self) -> Result<Place, Failure> {
+    pub fn place(&self) -> Result<OutputId, Failure> {
         let of = |found: io::Result<Metadata>, path: &Path, file| match found {
-            Ok(found) => Ok(Place { device: found.dev(), inode: found.ino(), file }),
+            Ok(found) => Ok(OutputId { device: found.dev(), inode: found.ino(), file }),
             Err(error) => Err(cannot_write(path, &error)),
         };
         match &self.to {
-            To::Stdout => Ok(Place { device: 0, inode: 0, file: None }),
-            To::Device(file, path) => of(file.metadata(), path, None),
-            To::File { path, .. } => {
+            Destination::Stdout => Ok(OutputId { device: 0, inode: 0, file: None }),
+            Destination::Device(file, path) => of(file.metadata(), path, None),
+            Destination::File { path, .. } => {
                 of(folder(path).metadata(), path, path.file_name().map(ToOwned::to_owned))
             }
         }
@@ -125,13 +125,14 @@ impl Output {
             return Ok(());
         }
         let written = match &mut self.to {
-            To::Stdout => io::stdout().write_all(bytes),
-            To::Device(file, _) | To::File { file, .. } => file.write_all(bytes),
+            Destination::Stdout => io::stdout().write_all(bytes),
+            Destination::Device(file, _) | Destination::File { file, .. } => file.write_all(bytes),
         };
         match written {
             Ok(()) => self.bytes += bytes.len() as u64,
             Err(error)
-                if error.kind() == io::ErrorKind::BrokenPipe && matches!(self.to, To::Stdout) =>
+                if error.kind() == io::ErrorKind::BrokenPipe
+                    && matches!(self.to, Destination::Stdout) =>
             {
                 self.is_gone = true;
             }
@@ -149,9 +150,9 @@ impl Output {
         reporter: &Reporter,
     ) -> Result<(), Failure> {
         let flushed = match &mut self.to {
-            To::Stdout => io::stdout().flush(),
-            To::Device(file, _) => file.flush(),
-            To::File { file, .. } => file.sync_all(),
+            Destination::Stdout => io::stdout().flush(),
+            Destination::Device(file, _) => file.flush(),
+            Destination::File { file, .. } => file.sync_all(),
         };
         match flushed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -164,9 +165,9 @@ impl Output {
         }
         let bytes = self.bytes;
         let path = match self.to {
-            To::Stdout => None,
-            To::Device(_, path) => Some(path),
-            To::File { file, temporary, path, force, mode } => {
+            Destination::Stdout => None,
+            Destination::Device(_, path) => Some(path),
+            Destination::File { file, temporary, path, force, mode } => {
                 if mode != OWNERS {
                     // If this fails, the file stays readable only by its owner.
                     let _ = file.set_permissions(Permissions::from_mode(mode));
@@ -182,13 +183,15 @@ impl Output {
 
     fn cannot(&self, error: &io::Error) -> Failure {
         match &self.to {
-            To::Stdout => Failure::disk("cannot write to standard output", error),
-            To::Device(_, path) | To::File { path, .. } => cannot_write(path, error),
+            Destination::Stdout => Failure::disk("cannot write to standard output", error),
+            Destination::Device(_, path) | Destination::File { path, .. } => {
+                cannot_write(path, error)
+            }
         }
     }
 }
 
-impl To {
+impl Destination {
     fn open(path: &Path, force: bool, readers: Readers) -> Result<Self, Failure> {
         match path.metadata() {
             Ok(found) if found.is_dir() => {
@@ -220,7 +223,7 @@ impl To {
     }
 }
 
-impl To {
+impl Destination {
     /// Opens a device, a pipe or a socket. Checks the opened entry itself, because the name may
     /// have changed its meaning. In a shared folder, a pipe may belong to another user.
     fn device(path: &Path, force: bool, readers: Readers) -> Result<Self, Failure> {

@@ -59,7 +59,7 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
     };
     let mut terminal = File::options().read(true).write(true).open(TERMINAL).map_err(nobody)?;
     let failed = |error: io::Error| Failure::disk("cannot ask for a passphrase", &error);
-    let silent = Silent::begin(&terminal, question).map_err(failed)?;
+    let silent = EchoOff::start(&terminal, question).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
     // Reads without a buffered reader, which would not wipe its buffer. A terminal returns at most
     // a line at a time.
@@ -86,13 +86,13 @@ fn asked(question: &'static str) -> Result<Zeroizing<Vec<u8>>, Failure> {
 }
 
 /// An open question at the terminal.
-struct Question {
+struct OpenPrompt {
     text: &'static str,
     /// Terminal mode before the echo was turned off.
     before: Termios,
 }
 
-static OPEN: Mutex<Option<Question>> = Mutex::new(None);
+static OPEN: Mutex<Option<OpenPrompt>> = Mutex::new(None);
 
 /// Restores the echo of the terminal, if it is off.
 pub fn show_again() {
@@ -112,14 +112,14 @@ fn is_ours(terminal: &File) -> bool {
 }
 
 /// A terminal without echo. Drop restores the echo.
-struct Silent;
+struct EchoOff;
 
-impl Silent {
-    fn begin(terminal: &File, text: &'static str) -> io::Result<Self> {
+impl EchoOff {
+    fn start(terminal: &File, text: &'static str) -> io::Result<Self> {
         ask_again_when_continued()?;
         let before = tcgetattr(terminal)?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        *open = Some(Question { text, before: before.clone() });
+        *open = Some(OpenPrompt { text, before: before.clone() });
         // From here on, Drop restores the echo after a failure.
         drop(open);
         let silent = Self;
@@ -128,7 +128,7 @@ impl Silent {
     }
 }
 
-impl Drop for Silent {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         show_again();
     }

@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 1 << 16;
 const UNIT_MAX: u64 = 16 << 20;
 
 /// The parameters of one encryption or decryption.
-pub struct Job<'a> {
+pub struct CipherJob<'a> {
     pub algorithm: Algorithm,
     pub key: &'a [u8],
     pub iv: &'a [u8],
@@ -24,7 +24,7 @@ pub struct Job<'a> {
     pub pads: bool,
 }
 
-impl Job<'_> {
+impl CipherJob<'_> {
     /// Checks the lengths of key and IV, before any read or write.
     pub fn check(&self) -> Result<(), Failure> {
         self.start().map(drop)
@@ -48,7 +48,7 @@ impl Job<'_> {
     }
 }
 
-pub fn encrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
+pub fn encrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
     let mut cipher = job.start()?;
     if job.is_unit() {
         let mut text = unit(job, input)?;
@@ -76,7 +76,7 @@ pub fn encrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
     }
 }
 
-pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
+pub fn decrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
     let mut cipher = job.start()?;
     if job.is_unit() {
         let mut text = unit(job, input)?;
@@ -110,7 +110,7 @@ pub fn decrypt(job: &Job<'_>, input: &mut Input, output: &mut Output) -> Result<
 }
 
 /// Reads the whole text as one data unit.
-fn unit(job: &Job<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
+fn unit(job: &CipherJob<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
     input.all(UNIT_MAX)?.ok_or_else(|| {
         let message = format!("{} encrypts one data unit of at most 16 MiB", job.algorithm);
         Failure::new(Exit::Usage, message).hint("use a mode for any length: AES-256-CTR")

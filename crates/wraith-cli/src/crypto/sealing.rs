@@ -7,7 +7,7 @@ use wraith_crypto::{aead, aes_hardware};
 
 use super::container::{self, OpenError, Recipient, SealError, Unlock};
 use super::input::{Input, name};
-use super::keys::{self, Opening, Private};
+use super::keys::{self, LoadedOpeningKey, LoadedPrivateKey};
 use super::names::{named, not_there};
 use super::output::{Output, Readers};
 use super::{passphrase, raw};
@@ -17,7 +17,7 @@ use crate::output::Reporter;
 
 pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
     if args.raw.raw {
-        return raw_mode(Raw::of_enc(args), raw::encrypt, "encrypted", reporter);
+        return raw_mode(RawModeArgs::of_enc(args), raw::encrypt, "encrypted", reporter);
     }
     let algorithm = match &args.algorithm {
         Some(name) => named_aead(name)?,
@@ -52,7 +52,7 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
 
 pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     if args.raw.raw {
-        return raw_mode(Raw::of_dec(args), raw::decrypt, "decrypted", reporter);
+        return raw_mode(RawModeArgs::of_dec(args), raw::decrypt, "decrypted", reporter);
     }
     if args.algorithm.is_some() {
         return Err(Failure::new(
@@ -65,9 +65,9 @@ pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
     let unlock = if let Some(path) = &args.key {
         match keys::opening(path)? {
-            Opening::Secret(secret) => Unlock::Secret(secret),
-            Opening::Private(Private::Kem(key)) => Unlock::Kem(key),
-            Opening::Private(Private::Sign(key)) => {
+            LoadedOpeningKey::Secret(secret) => Unlock::Secret(secret),
+            LoadedOpeningKey::PrivateKey(LoadedPrivateKey::Kem(key)) => Unlock::Kem(key),
+            LoadedOpeningKey::PrivateKey(LoadedPrivateKey::Sign(key)) => {
                 let message = format!("a key of {} cannot decrypt", key.algorithm());
                 return Err(Failure::new(Exit::Usage, message)
                     .hint("wraith crypto list kem lists suitable algorithms"));
@@ -135,7 +135,7 @@ fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
 }
 
 /// The arguments of an unauthenticated mode, common to both directions.
-struct Raw<'a> {
+struct RawModeArgs<'a> {
     file: Option<&'a Path>,
     algorithm: Option<&'a str>,
     key: Option<&'a Path>,
@@ -143,7 +143,7 @@ struct Raw<'a> {
     out: &'a OutArgs,
 }
 
-impl<'a> Raw<'a> {
+impl<'a> RawModeArgs<'a> {
     fn of_enc(args: &'a EncArgs) -> Self {
         Self {
             file: args.file.as_deref(),
@@ -166,8 +166,8 @@ impl<'a> Raw<'a> {
 }
 
 fn raw_mode(
-    args: Raw<'_>,
-    work: impl Fn(&raw::Job<'_>, &mut Input, &mut Output) -> Result<(), Failure>,
+    args: RawModeArgs<'_>,
+    work: impl Fn(&raw::CipherJob<'_>, &mut Input, &mut Output) -> Result<(), Failure>,
     what: &str,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
@@ -179,7 +179,8 @@ fn raw_mode(
         return Err(Failure::new(Exit::Usage, message).hint("leave --raw out"));
     }
     let iv = keys::hex(args.raw.iv.as_deref().unwrap_or_default(), "the IV")?;
-    let job = raw::Job { algorithm: named(name)?, key: &key, iv: &iv, pads: !args.raw.no_padding };
+    let job =
+        raw::CipherJob { algorithm: named(name)?, key: &key, iv: &iv, pads: !args.raw.no_padding };
     job.check()?;
     let mut input = Input::open(args.file)?;
     let mut output = Output::open(args.out, Readers::Anybody, false, reporter)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use wraith_crypto::sign::{self, SignError};
 
 use super::input::{Input, name};
-use super::keys::{self, Private};
+use super::keys::{self, LoadedPrivateKey};
 use super::names::named;
 use super::output::{Output, Readers};
 use crate::args::crypto::{CheckArgs, SignArgs};
@@ -26,8 +26,8 @@ const OF_RSA: &str = "if it was signed with another scheme, name it: -a RSA-PKCS
 pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
     let algorithm = algorithm(args.algorithm.as_deref())?;
     let key = match keys::private(&args.key, algorithm)? {
-        Private::Sign(key) => key,
-        Private::Kem(key) => {
+        LoadedPrivateKey::Sign(key) => key,
+        LoadedPrivateKey::Kem(key) => {
             let message = format!("a key of {} cannot sign", key.algorithm());
             return Err(Failure::new(Exit::Usage, message)
                 .hint("wraith crypto list sign lists suitable algorithms"));
@@ -54,7 +54,7 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
     match checked {
         Ok(()) => {
             reporter.event(&Event::SignatureValid { path: &path.to_string_lossy(), algorithm });
-            reporter.say(format!("{}: good signature ({algorithm})", name(path)));
+            reporter.status(format!("{}: good signature ({algorithm})", name(path)));
             Ok(())
         }
         Err(error) => {

@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// The amount of test data.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Made {
+pub struct DataAmount {
     pub files: u64,
     pub bytes: u64,
 }
@@ -29,8 +29,8 @@ pub fn bytes_needed(size: u64, files: u32) -> u64 {
 }
 
 /// Makes the test data. Polls `stop` in between.
-pub fn make(root: &Path, size: u64, files: u32, stop: &dyn Fn() -> bool) -> io::Result<Made> {
-    let mut maker = Maker { noise: Noise(0x5eed), made: Made::default(), stop };
+pub fn make(root: &Path, size: u64, files: u32, stop: &dyn Fn() -> bool) -> io::Result<DataAmount> {
+    let mut maker = DataGenerator { noise: SplitMix64(0x5eed), made: DataAmount::default(), stop };
     fs::create_dir_all(root)?;
     maker.file(&root.join("big.bin"), size)?;
     for n in 0..files {
@@ -45,13 +45,13 @@ pub fn make(root: &Path, size: u64, files: u32, stop: &dyn Fn() -> bool) -> io::
     Ok(maker.made)
 }
 
-struct Maker<'a> {
-    noise: Noise,
-    made: Made,
+struct DataGenerator<'a> {
+    noise: SplitMix64,
+    made: DataAmount,
     stop: &'a dyn Fn() -> bool,
 }
 
-impl Maker<'_> {
+impl DataGenerator<'_> {
     fn file(&mut self, path: &Path, size: u64) -> io::Result<()> {
         let mut file = File::create(path)?;
         let mut buffer = vec![0; BUFFER_BYTES.min(size as usize)];
@@ -91,9 +91,9 @@ impl Maker<'_> {
 }
 
 /// SplitMix64: incompressible bytes, generated faster than a disk writes.
-struct Noise(u64);
+struct SplitMix64(u64);
 
-impl Noise {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -21,7 +21,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::signals::{Signals, blocking};
-use data::Made;
+use data::DataAmount;
 
 /// The processes of the demonstration, which a signal must end.
 type Children = Arc<Mutex<Vec<Child>>>;
@@ -62,17 +62,18 @@ fn demonstrate(
     let at = |name: &str| folder.path().join(name);
     let (source, received, copied) = (at("source"), at("received"), at("copied"));
     let (size, files) = (Bytes(args.size.0), Files(args.files.into()));
-    reporter.say(format!("Making one file of {size} and {files} more."));
+    reporter.status(format!("Making one file of {size} and {files} more."));
     let made = data::make(&source, args.size.0, args.files, &|| signals.caught().is_some())
         .map_err(|e| Failure::disk("cannot make the test data", &e))?;
 
-    settle();
-    reporter
-        .say("Transferring between two processes over UDP on 127.0.0.1, encrypted and verified.");
+    sync_disks();
+    reporter.status(
+        "Transferring between two processes over UDP on 127.0.0.1, encrypted and verified.",
+    );
     let transfer = Transfer { folder: folder.path(), reporter, children };
     let seconds = transfer.run(&source, &received)?;
 
-    reporter.say("Comparing every byte, name, mode, time and link.");
+    reporter.status("Comparing every byte, name, mode, time and link.");
     let differences = compare::trees(&source, &received.join("source"))
         .map_err(|e| Failure::disk("cannot compare", &e))?;
     fs::remove_dir_all(&received).map_err(|e| Failure::disk("cannot clean up", &e))?;
@@ -83,7 +84,7 @@ fn demonstrate(
             format!("{count} differences, first: {first}"),
         ));
     }
-    settle();
+    sync_disks();
     let cp_seconds = copy(&source, &copied)?;
     show(reporter, &made, seconds, cp_seconds);
     Ok(())
@@ -104,7 +105,7 @@ fn enough_space(folder: &Path, args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Flushes pending writes, so that they do not slow down the next step.
-fn settle() {
+fn sync_disks() {
     rustix::fs::sync();
 }
 
@@ -229,7 +230,7 @@ fn copy(source: &Path, target: &PathBuf) -> Result<f64, Failure> {
     }
 }
 
-fn show(reporter: &Reporter, made: &Made, seconds: f64, cp_seconds: f64) {
+fn show(reporter: &Reporter, made: &DataAmount, seconds: f64, cp_seconds: f64) {
     let rate = |seconds: f64| (made.bytes as f64 / seconds) as u64;
     reporter.event(&Event::Demo {
         bytes: made.bytes,
@@ -244,7 +245,7 @@ fn show(reporter: &Reporter, made: &Made, seconds: f64, cp_seconds: f64) {
     let line = |who: &str, seconds: f64| {
         format!("{who:<8}{seconds:>8.3} s  {:>9}/s", Bytes(rate(seconds)).to_string())
     };
-    reporter.answer(format!(
+    reporter.print(format!(
         "{bytes} in {files}, all identical\n{}\n{}  (no network, no encryption, no verification)\nwraith takes {:.2} times as long as cp",
         line("wraith", seconds),
         line("cp -a", cp_seconds),

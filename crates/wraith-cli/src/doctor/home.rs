@@ -13,22 +13,22 @@ use crate::config;
 
 const NAME: &str = "home folder";
 
-pub fn check(tell: &mut impl FnMut(Check)) {
+pub fn check(report: &mut impl FnMut(Check)) {
     let Some(folder) = users_folder() else {
-        tell(without_memory("none: HOME is not set".to_owned()));
+        report(without_memory("none: HOME is not set".to_owned()));
         return;
     };
-    tell(folder_check(&folder));
-    tell(config_check());
+    report(folder_check(&folder));
+    report(config_check());
     if let Err(failure) = config::check_environment() {
         let meaning = "no command with this option works";
         let check = Check::fail("environment", failure.message, meaning);
-        tell(check.next(failure.hint.unwrap_or_default()));
+        report(check.next(failure.hint.unwrap_or_default()));
     }
     if let Err(error) = StateDir::in_folder(&folder).contacts().load() {
         let meaning = "sending to contacts does not work, and wraith listen does not start";
         let check = Check::fail("contacts", error.to_string(), meaning);
-        tell(check.next(error.help().unwrap_or("correct it or move it away")));
+        report(check.next(error.help().unwrap_or("correct it or move it away")));
     }
 }
 

@@ -33,7 +33,7 @@ pub async fn check(
     args: &DoctorArgs,
     proxies: &Proxies,
     reporter: &Reporter,
-    tell: &mut impl FnMut(Check),
+    report: &mut impl FnMut(Check),
 ) {
     let DoctorArgs { meeting: args, lifetime } = args;
     let opened = Relays::new().and_then(|relays| Ok((open(Some(&relays))?, relays)));
@@ -42,7 +42,7 @@ pub async fn check(
         Err(error) => {
             let meaning = "no other machine can be reached";
             let found = crate::failure::plain(&error);
-            return tell(Check::fail("socket", found, meaning));
+            return report(Check::fail("socket", found, meaning));
         }
     };
     let servers = if args.direct_only { Vec::new() } else { relays(args) };
@@ -52,7 +52,7 @@ pub async fn check(
         mapping::try_it(args, &socket),
     );
     if args.direct_only {
-        tell(Check::none(
+        report(Check::none(
             "relay",
             "turned off (--direct-only)",
             "a transfer without a direct path fails",
@@ -61,28 +61,30 @@ pub async fn check(
         let meaning = "no peer can reach this machine, and this machine can reach only peers whose ticket names a relay";
         let check =
             Check::warn("relay", "none configured, and --relay-only allows nothing else", meaning);
-        tell(
+        report(
             check.next("name a relay with --relay HOST or WRAITH_RELAY, or leave --relay-only out"),
         );
     } else if relays.is_empty() {
         let meaning = "a transfer without a direct path fails, unless the other side names a relay";
         let check = Check::none("relay", "none configured", meaning);
-        tell(check.next("run your own with wraith relay; then use --relay HOST, or WRAITH_RELAY"));
+        report(
+            check.next("run your own with wraith relay; then use --relay HOST, or WRAITH_RELAY"),
+        );
     }
     let mut observers = Vec::new();
     let mut kept = Vec::new();
     for tried in relays {
-        tell(tried.check);
+        report(tried.check);
         observers.extend(tried.observer);
         kept.extend(tried.client);
     }
     let (check, nodes) = dht;
-    tell(check);
+    report(check);
     observers.extend(nodes);
-    tell(asked);
-    nat::check(args, &socket, &observers, *lifetime).await.into_iter().for_each(&mut *tell);
+    report(asked);
+    nat::check(args, &socket, &observers, *lifetime).await.into_iter().for_each(&mut *report);
     if *lifetime && !args.relay_only {
-        lifetime::check(&observers, reporter).await.into_iter().for_each(&mut *tell);
+        lifetime::check(&observers, reporter).await.into_iter().for_each(&mut *report);
     }
     drop(kept);
     if let Some(mapping) = mapping {

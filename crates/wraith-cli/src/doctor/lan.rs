@@ -9,15 +9,15 @@ use super::Check;
 use crate::args::MeetingArgs;
 use crate::code::places;
 
-pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(Check)) {
+pub async fn check(args: &MeetingArgs, proxies: &Proxies, report: &mut impl FnMut(Check)) {
     let places = places(args);
-    tell(match &places.lan {
+    report(match &places.lan {
         Lan::Off => {
             Check::none("local network", "off", "codes cannot meet there (--lan, WRAITH_LAN)")
         }
         lan => multicast(&probe(lan).await),
     });
-    tell(match &places.rendezvous {
+    report(match &places.rendezvous {
         None => {
             Check::none("rendezvous", "none configured", "codes can meet on the local network only")
                 .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS")

@@ -31,7 +31,7 @@ const FLOW_AGE: Duration = Duration::from_millis(2500);
 const NEEDED_S: u64 = 24;
 
 /// Pairs of a pause in seconds and whether an answer came after it, in ascending order.
-type Answered = [(u64, bool)];
+type PauseResults = [(u64, bool)];
 
 /// Returns one check for each address family of the relays, or one that explains why there is none.
 pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
@@ -47,7 +47,7 @@ pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
         let check = Check::none(NAME, "not measured: no relay answers over UDP", meaning);
         return vec![check.next("name a relay, which can delay its answers: --relay HOST")];
     }
-    reporter.say("Waiting silently for 3 minutes, to measure how long answers get through …");
+    reporter.status("Waiting silently for 3 minutes, to measure how long answers get through …");
     let mut asking = JoinSet::new();
     for (number, (secret, of)) in relays.iter().copied().enumerate() {
         for pause in PAUSES_S {
@@ -75,7 +75,7 @@ async fn lets_in_after(secret: [u8; 32], of: SocketAddr, pause: u64) -> Option<b
     Some(socket.observe_by(secret, of, by).await.is_ok())
 }
 
-fn judge(of: SocketAddr, answered: &Answered) -> Check {
+fn judge(of: SocketAddr, answered: &PauseResults) -> Check {
     let lived = answered.iter().filter(|(_, came)| *came).map(|(pause, _)| *pause).max();
     let above = |pause: &u64| lived.is_none_or(|lived| *pause > lived);
     let died = answered.iter().filter(|(_, came)| !came).map(|(pause, _)| *pause).find(above);
@@ -111,7 +111,7 @@ mod tests {
     use super::super::Status;
     use super::*;
 
-    fn judged(answered: &Answered) -> Check {
+    fn judged(answered: &PauseResults) -> Check {
         judge("192.0.2.1:443".parse().unwrap(), answered)
     }
 

@@ -14,10 +14,10 @@ const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
 /// With less free space, most transfers do not fit.
 const LITTLE_SPACE: u64 = 1 << 30;
 
-pub fn check(tell: &mut impl FnMut(Check)) {
-    tell(processor());
-    tell(clock(SystemTime::now()));
-    tell(space(Path::new(".")));
+pub fn check(report: &mut impl FnMut(Check)) {
+    report(processor());
+    report(clock(SystemTime::now()));
+    report(space(Path::new(".")));
 }
 
 fn processor() -> Check {

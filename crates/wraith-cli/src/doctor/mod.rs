@@ -98,7 +98,7 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     let proxies = proxies(&args.meeting)?;
     let mut failed = Vec::new();
     let mut warnings = 0;
-    let mut tell = |check: Check| {
+    let mut report = |check: Check| {
         match check.status {
             Status::Ok | Status::None => {}
             Status::Warn => warnings += 1,
@@ -106,20 +106,20 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         }
         show(&check, reporter);
     };
-    reporter.say(format!("wraith {}", version::long()));
-    reporter.say("");
-    machine::check(&mut tell);
-    home::check(&mut tell);
-    network::check(&mut tell);
-    lan::check(&args.meeting, &proxies, &mut tell).await;
-    internet::check(args, &proxies, reporter, &mut tell).await;
+    reporter.status(format!("wraith {}", version::long()));
+    reporter.status("");
+    machine::check(&mut report);
+    home::check(&mut report);
+    network::check(&mut report);
+    lan::check(&args.meeting, &proxies, &mut report).await;
+    internet::check(args, &proxies, reporter, &mut report).await;
     if failed.is_empty() {
         let seen = match warnings {
             0 => "Everything works.".to_owned(),
             1 => "Everything works; one thing could be better.".to_owned(),
             several => format!("Everything works; {several} things could be better."),
         };
-        reporter.say(format!("\n{seen}"));
+        reporter.status(format!("\n{seen}"));
         return Ok(());
     }
     Err(Failure::new(Exit::Other, format!("some tests failed: {}", failed.join(", "))))
@@ -142,5 +142,5 @@ fn show(check: &Check, reporter: &Reporter) {
     let columns = columns.map_or(usize::MAX, |(columns, _)| columns);
     let lines: Vec<_> =
         lines.iter().map(|line| wrap::at_words_below(line, columns, BELOW)).collect();
-    reporter.answer(lines.join("\n"));
+    reporter.print(lines.join("\n"));
 }

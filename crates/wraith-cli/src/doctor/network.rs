@@ -22,23 +22,23 @@ const TRIAL_BYTES: usize = 1 << 20;
 /// Timeout for the handshake and the trial data on one machine, which may be busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub fn check(tell: &mut impl FnMut(Check)) {
+pub fn check(report: &mut impl FnMut(Check)) {
     match SocketCapabilities::measure(false).or_else(|_| SocketCapabilities::measure(true)) {
         Ok(facts) => {
-            tell(datagrams(&facts));
-            tell(batches(&facts));
-            tell(buffers(&facts));
+            report(datagrams(&facts));
+            report(batches(&facts));
+            report(buffers(&facts));
         }
         Err(error) => {
             let meaning = "a UDP socket cannot be opened, and wraith needs one";
             let check = Check::fail("datagrams", plain(&error), meaning);
-            tell(check.next("is this a sandbox without a network?"));
+            report(check.next("is this a sandbox without a network?"));
         }
     }
     let all = if_addrs::get_if_addrs().unwrap_or_default();
-    tell(addresses(&all.iter().map(if_addrs::Interface::ip).collect::<Vec<_>>()));
-    tell(links(&all));
-    tell(sessions(all.iter().map(if_addrs::Interface::ip)));
+    report(addresses(&all.iter().map(if_addrs::Interface::ip).collect::<Vec<_>>()));
+    report(links(&all));
+    report(sessions(all.iter().map(if_addrs::Interface::ip)));
 }
 
 fn datagrams(facts: &SocketCapabilities) -> Check {

@@ -25,7 +25,7 @@ const UDP_WAIT: Duration = Duration::from_millis(2200);
 
 /// The result for one relay.
 #[derive(Debug)]
-pub struct Tried {
+pub struct RelayResult {
     pub check: Check,
     /// Set if the relay can report the outside address of our sockets.
     pub observer: Option<Observer>,
@@ -34,7 +34,11 @@ pub struct Tried {
 }
 
 /// Connects to all relays in parallel. Returns the results in the order of `servers`.
-pub async fn try_all(clients: &Relays, servers: &[RelayServer], proxies: &Proxies) -> Vec<Tried> {
+pub async fn try_all(
+    clients: &Relays,
+    servers: &[RelayServer],
+    proxies: &Proxies,
+) -> Vec<RelayResult> {
     let identity = identity();
     let mut trying = JoinSet::new();
     for (at, server) in servers.iter().cloned().enumerate() {
@@ -57,7 +61,7 @@ async fn try_one(
     server: &RelayServer,
     proxies: Proxies,
     identity: Option<SecretIdentity>,
-) -> Tried {
+) -> RelayResult {
     let through = proxies.for_host(&server.host).map(ToString::to_string);
     let may_carry_udp = proxies.associate(&server.host, server.port).is_some();
     let mut config = RelayConfig::new(&server.host, server.port);
@@ -69,7 +73,7 @@ async fn try_one(
         Ok(client) => client,
         Err(error) => {
             let check = unusable(server, through.as_deref(), &error);
-            return Tried { check, observer: None, client: None };
+            return RelayResult { check, observer: None, client: None };
         }
     };
     let mut watched = client.status();
@@ -85,7 +89,7 @@ async fn try_one(
     let other = status.udp_other;
     let observer = observer.map(|(secret, of)| Observer::Relay { secret, of, other });
     let check = usable(server, through.as_deref(), &status);
-    Tried { check, observer, client: Some(client) }
+    RelayResult { check, observer, client: Some(client) }
 }
 
 fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {

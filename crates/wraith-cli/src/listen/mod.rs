@@ -18,7 +18,7 @@ use wraith::{
 use crate::args::{Accept, ListenArgs};
 use crate::ask::{self, Answers};
 use crate::code;
-use crate::contacts::{Keep, Other, after_transfer};
+use crate::contacts::{SaveContact, TransferPeer, after_transfer};
 use crate::failure::{Exit, Failure, hints};
 use crate::home;
 use crate::offer::{self, Answer, Question};
@@ -34,7 +34,7 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     }
     let signals = Signals::for_transfer(reporter)?;
     let failed = |error: Error| hints::of(&error, Role::Receiver, "");
-    let qlog = args.qlog.begin()?;
+    let qlog = args.qlog.start()?;
     let node = qlog.of(code::node(&args.meeting, home::open()?)?).build().map_err(failed)?;
     let out = args.out.display();
     fs::create_dir_all(&args.out)
@@ -64,7 +64,7 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     loop {
         tokio::select! {
             incoming = listener.next() => match incoming {
-                Some(incoming) => context.attend(incoming).await,
+                Some(incoming) => context.serve_caller(incoming).await,
                 None => break,
             },
             _ = signals.wait() => break,
@@ -74,7 +74,7 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         }
     }
     listener.close().await;
-    narrator.tell_unread(true);
+    narrator.report_unread(true);
     Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
 }
 
@@ -85,15 +85,15 @@ const UNREAD_INTERVAL: Duration = Duration::from_secs(60);
 /// Reports the events of the listener itself.
 struct ListenNarrator {
     reporter: Arc<Reporter>,
-    unread: Mutex<Unread>,
+    unread: Mutex<UnreadOffers>,
 }
 
 /// Counters of the offers refused unread.
 #[derive(Debug, Default)]
-struct Unread {
+struct UnreadOffers {
     total: u64,
-    told: u64,
-    told_at: Option<Instant>,
+    reported: u64,
+    reported_at: Option<Instant>,
 }
 
 impl ListenNarrator {
@@ -103,14 +103,14 @@ impl ListenNarrator {
 
     /// Reports how many more offers were refused unread, at most once in [`UNREAD_INTERVAL`] unless
     /// this `is_end`.
-    fn tell_unread(&self, is_end: bool) {
+    fn report_unread(&self, is_end: bool) {
         let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_early = unread.told_at.is_some_and(|at| at.elapsed() < UNREAD_INTERVAL);
-        let offers = unread.total - unread.told;
+        let is_early = unread.reported_at.is_some_and(|at| at.elapsed() < UNREAD_INTERVAL);
+        let offers = unread.total - unread.reported;
         if offers == 0 || is_early && !is_end {
             return;
         }
-        (unread.told, unread.told_at) = (unread.total, Some(Instant::now()));
+        (unread.reported, unread.reported_at) = (unread.total, Some(Instant::now()));
         drop(unread);
         self.reporter.event(&Event::RefusedUnread { offers });
         let offers = if offers == 1 {
@@ -118,7 +118,7 @@ impl ListenNarrator {
         } else {
             format!("{offers} more offers were")
         };
-        self.reporter.say(format!(
+        self.reporter.status(format!(
             "{offers} refused without asking: unknown senders make too many offers at once."
         ));
     }
@@ -128,12 +128,14 @@ impl Observer for ListenNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
         match event {
-            LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),
-            LibraryEvent::PlaceBack(place) => code::tell_place(place, None, reporter),
+            LibraryEvent::PlaceLost { place, why } => {
+                code::report_place(place, Some(why), reporter)
+            }
+            LibraryEvent::PlaceBack(place) => code::report_place(place, None, reporter),
             LibraryEvent::RefusedUnread { total } => {
                 let unread = self.unread.lock();
                 unread.unwrap_or_else(PoisonError::into_inner).total = *total;
-                self.tell_unread(false);
+                self.report_unread(false);
             }
             LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
@@ -155,10 +157,10 @@ struct ListenContext<'a> {
 
 impl ListenContext<'_> {
     /// Serves one caller to the end of its transfer.
-    async fn attend(&self, incoming: Incoming) {
+    async fn serve_caller(&self, incoming: Incoming) {
         let narrator = Arc::new(CallerNarrator::new(self.node, self.args, self.reporter));
         let peer = incoming.sender();
-        narrator.begin(&incoming);
+        narrator.offer_received(&incoming);
         let options = match self.decide(&incoming).await {
             Some(options) => options,
             None if self.signals.caught().is_some() => return drop(incoming.cancel().await),
@@ -183,10 +185,10 @@ impl ListenContext<'_> {
             return self.failed(peer, &error);
         }
         let last_seen = self.node.last_seen(peer, &received.remote);
-        let other = Other { node_id: peer, role: Role::Sender, last_seen };
+        let other = TransferPeer { node_id: peer, role: Role::Sender, last_seen };
         // It cannot fail without a name.
         let asks = self.args.accept == Accept::Ask && !self.args.contacts.no_contacts;
-        let keep = Keep::of(None, asks);
+        let keep = SaveContact::of(None, asks);
         drop(after_transfer(&other, keep, self.answers, self.signals, self.reporter).await);
     }
 
@@ -209,7 +211,7 @@ impl ListenContext<'_> {
             answers: self.answers,
         };
         let answer = tokio::select! {
-            answer = question.put() => answer,
+            answer = question.ask() => answer,
             _ = self.signals.wait() => return None,
             () = incoming.withdrawn() => return None,
         };
@@ -282,7 +284,7 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
         (Accept::Always, _) => "Accepting files from every sender that has this NodeId".to_owned(),
     };
     let into = shown_folder(&args.out);
-    reporter.say(format!("{whose}, into {into}. This machine: {node_id}\nCtrl-C stops."));
+    reporter.status(format!("{whose}, into {into}. This machine: {node_id}\nCtrl-C stops."));
 }
 
 fn shown_folder(folder: &Path) -> String {

@@ -30,19 +30,24 @@ impl CallerNarrator {
     }
 
     /// Reports the caller and its offer.
-    pub fn begin(&self, incoming: &Incoming) {
+    pub fn offer_received(&self, incoming: &Incoming) {
         let (peer, remote, suite) =
             (incoming.sender(), incoming.remote().clone(), incoming.suite());
-        self.narrator.tell(&TransferEvent::Connected { peer, remote, suite, instance: None });
+        self.narrator.transfer_event(&TransferEvent::Connected {
+            peer,
+            remote,
+            suite,
+            instance: None,
+        });
         let offer = TransferEvent::Offer(incoming.offer_message());
         self.recorder.record_event(&offer);
-        self.narrator.tell(&offer);
+        self.narrator.transfer_event(&offer);
     }
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
     pub fn received(&self, received: &FetchSummary) {
         self.narrator.received(&received.report, received.bytes);
-        report::record(&self.recorder, &received.report, &self.node, &self.reporter);
+        report::store_received_list(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 }
 
@@ -55,6 +60,6 @@ impl Observer for CallerNarrator {
 
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         self.recorder.record_event(event);
-        self.narrator.tell(event);
+        self.narrator.transfer_event(event);
     }
 }

@@ -32,15 +32,15 @@ pub enum Answer {
 
 impl Question<'_> {
     /// Asks until there is an answer. Dropping the future withdraws the question.
-    pub async fn put(self) -> Answer {
+    pub async fn ask(self) -> Answer {
         let policy =
             Conflicts { otherwise: self.conflicts.unwrap_or_default(), ..Conflicts::default() };
         let preview = self.proposal.preview;
         if let Some(preview) = preview {
-            list::tell_openings(preview, self.reporter);
+            list::report_risky_entries(preview, self.reporter);
         }
         let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
-        let text = text(self.proposal, self.out, self.reporter.says());
+        let text = text(self.proposal, self.out, self.reporter.shows_status());
         let mut question = format!("{text}\nAccept? {choices} ");
         let mut is_listed = false;
         loop {
@@ -109,7 +109,7 @@ impl Question<'_> {
             let answer = self.answers.ask(&question).await?;
             match (policy(&answer), answer.to_lowercase().as_str()) {
                 (Some(policy), _) => {
-                    settle(&mut conflicts, policy, taken());
+                    set_policy(&mut conflicts, policy, taken());
                     return Some(conflicts);
                 }
                 (None, "e" | "each") => break,
@@ -131,7 +131,7 @@ impl Question<'_> {
             };
             conflicts.of.insert(previewed.entry.path.clone(), policy);
             if all {
-                settle(&mut conflicts, policy, rest);
+                set_policy(&mut conflicts, policy, rest);
                 return Some(conflicts);
             }
         }
@@ -141,7 +141,7 @@ impl Question<'_> {
 
 /// Applies one policy to all of these names. Names that were not shown are never overwritten; they
 /// get a new name.
-fn settle<'p>(
+fn set_policy<'p>(
     conflicts: &mut Conflicts,
     policy: OnConflict,
     taken: impl Iterator<Item = &'p Previewed>,
@@ -199,7 +199,7 @@ mod tests {
             (OnConflict::Rename, OnConflict::Rename),
         ] {
             let mut conflicts = Conflicts::default();
-            settle(&mut conflicts, policy, shown.iter());
+            set_policy(&mut conflicts, policy, shown.iter());
             assert_eq!((conflicts.of[&path("a")], conflicts.of[&path("t/b")]), (policy, policy));
             assert_eq!((conflicts.of.len(), conflicts.otherwise), (2, others));
         }

@@ -5,7 +5,7 @@ use wraith::{Conflicts, Preview};
 use wraith_transfer::{Action, Kind, Offer, Planned};
 
 use super::Proposal;
-use super::names::{Openings, top_level};
+use super::names::{RiskyEntries, top_level};
 
 use crate::args::units::Bytes;
 use crate::ask::Answers;
@@ -104,20 +104,20 @@ fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> 
 
 /// Reports the links that lead out of an offer, and the entries that others can write to, to
 /// programs.
-pub fn tell_openings(preview: &Preview, reporter: &Reporter) {
-    let openings = Openings::of(preview.entries.iter().map(|previewed| &previewed.entry));
+pub fn report_risky_entries(preview: &Preview, reporter: &Reporter) {
+    let risky = RiskyEntries::of(preview.entries.iter().map(|previewed| &previewed.entry));
     reporter.event(&Event::RiskyEntries {
-        leading_out: openings.leading_out.count(),
-        leading_out_first: openings.leading_out.first(),
-        writable: openings.writable.count(),
-        writable_first: openings.writable.first(),
+        leading_out: risky.leading_out.count(),
+        leading_out_first: risky.leading_out.first(),
+        writable: risky.writable.count(),
+        writable_first: risky.writable.first(),
     });
 }
 
 /// Prints the planned actions of a transfer on standard output.
 pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Reporter) {
     let Some(preview) = proposal.preview else { return };
-    tell_openings(preview, reporter);
+    report_risky_entries(preview, reporter);
     let top = top_level(preview.entries.iter().map(|previewed| &previewed.entry));
     for planned in &preview.planned(conflicts) {
         let leads_out = planned.entry.leads_out(|name| top.contains(name));
@@ -140,12 +140,12 @@ pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Report
             leads_out,
             writable,
         });
-        reporter.answer(line(planned));
+        reporter.print(line(planned));
     }
     if !preview.complete {
         reporter.warn("there are more names, which were not checked");
     }
-    reporter.say("A dry run: nothing was written, and the sender is still waiting.");
+    reporter.status("A dry run: nothing was written, and the sender is still waiting.");
 }
 
 #[cfg(test)]

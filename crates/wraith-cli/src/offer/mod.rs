@@ -19,7 +19,7 @@ pub use list::dry_run;
 
 use crate::args::units::{Bytes, Files};
 use crate::report;
-use names::Names;
+use names::NameSample;
 
 /// An offer, as presented to a person.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
     lines.push(place(offer.bytes, proposal.preview, out));
     // Names that were not checked lie below one of these, or are left out.
     if proposal.preview.is_none_or(|preview| !preview.complete) && names(offer).len() > 1 {
-        let mut top = Names::default();
+        let mut top = NameSample::default();
         names(offer).for_each(|name| top.add(name));
         lines.extend(top.line("in total at the top level"));
     }
@@ -145,7 +145,7 @@ fn bytes_of_parts(preview: &Preview) -> u64 {
 
 /// Returns the lines about taken names and risky entries.
 fn remarks(preview: &Preview) -> Vec<String> {
-    let [mut differs, mut same_size]: [Names; 2] = Default::default();
+    let [mut differs, mut same_size]: [NameSample; 2] = Default::default();
     let (mut same, mut parts) = (0u64, 0u64);
     for previewed in &preview.entries {
         match previewed.outcome {

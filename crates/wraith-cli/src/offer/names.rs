@@ -13,12 +13,12 @@ const NAME_CHARS_MAX: usize = 120;
 
 /// A count of names, and the first few of them.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameSample {
     count: u64,
     first: Vec<String>,
 }
 
-impl Names {
+impl NameSample {
     pub fn add(&mut self, name: impl Display) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -51,24 +51,24 @@ impl Names {
 
 /// Links that lead out of the received files, and entries that others can write to.
 #[derive(Debug, Default)]
-pub struct Openings {
-    pub leading_out: Names,
-    pub writable: Names,
+pub struct RiskyEntries {
+    pub leading_out: NameSample,
+    pub writable: NameSample,
 }
 
-impl Openings {
+impl RiskyEntries {
     pub fn of<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Self {
         let top = top_level(entries.clone());
-        let mut openings = Self::default();
+        let mut risky = Self::default();
         for entry in entries {
             if entry.leads_out(|name| top.contains(name)) {
-                openings.leading_out.add(entry.path.display());
+                risky.leading_out.add(entry.path.display());
             }
             if entry.is_open_to_others() {
-                openings.writable.add(entry.path.display());
+                risky.writable.add(entry.path.display());
             }
         }
-        openings
+        risky
     }
 }
 
@@ -79,8 +79,8 @@ pub fn top_level<'a>(entries: impl Iterator<Item = &'a Entry>) -> HashSet<&'a [u
 
 /// Returns a line for each category that has names.
 pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<String> {
-    let openings = Openings::of(entries.clone());
-    let [mut hidden, mut programs, mut windows, mut case]: [Names; 4] = Default::default();
+    let risky = RiskyEntries::of(entries.clone());
+    let [mut hidden, mut programs, mut windows, mut case]: [NameSample; 4] = Default::default();
     let mut folded = HashSet::new();
     for entry in entries {
         let path = &entry.path;
@@ -99,8 +99,8 @@ pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<Stri
         }
     }
     [
-        openings.leading_out.line("that point out of the received files (links)"),
-        openings.writable.line("that their group or every user may write to at the sender (here the umask decides, unless --keep-modes)"),
+        risky.leading_out.line("that point out of the received files (links)"),
+        risky.writable.line("that their group or every user may write to at the sender (here the umask decides, unless --keep-modes)"),
         hidden.line("hidden"),
         programs.line("executable"),
         case.line("that differ from another only in upper and lower case (on a disk that ignores case, they get a number)"),

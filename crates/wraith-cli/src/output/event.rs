@@ -564,7 +564,7 @@ pub enum Event<'a> {
 
 /// An event, with the number of its receiver if there are several.
 #[derive(Clone, Debug, Serialize)]
-pub struct Numbered<'a> {
+pub struct NumberedEvent<'a> {
     #[serde(flatten)]
     pub event: &'a Event<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -578,7 +578,8 @@ mod tests {
     #[test]
     fn an_event_is_one_line_that_begins_with_its_name() {
         let event = Event::Error { code: "disk", exit: 7, message: "a\nb", hint: None };
-        let line = |receiver| serde_json::to_string(&Numbered { event: &event, receiver }).unwrap();
+        let line =
+            |receiver| serde_json::to_string(&NumberedEvent { event: &event, receiver }).unwrap();
         let text = r#"{"event":"error","code":"disk","exit":7,"message":"a\nb","hint":null"#;
         assert_eq!(line(None), format!("{text}}}"));
         assert_eq!(line(Some(2)), format!("{text},\"receiver\":2}}"));

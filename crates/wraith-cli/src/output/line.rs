@@ -58,29 +58,29 @@ struct Figure {
 /// Returns the figures in display order.
 fn figures(s: &Progress) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut say = |rank, text: String| figures.push(Figure { text, rank });
+    let mut add = |rank, text: String| figures.push(Figure { text, rank });
     if is_endless(s) {
-        say(0, Bytes(s.bytes).to_string());
+        add(0, Bytes(s.bytes).to_string());
     } else {
-        say(0, format!("{}%", percent(s.bytes, s.bytes_total)));
-        say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.bytes_total)));
+        add(0, format!("{}%", percent(s.bytes, s.bytes_total)));
+        add(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.bytes_total)));
     }
     if s.files_total > 1 {
-        say(6, format!("{} of {}", s.files, Files(s.files_total)));
+        add(6, format!("{} of {}", s.files, Files(s.files_total)));
     }
     if s.is_waiting {
-        say(1, "not connected".into());
+        add(1, "not connected".into());
         return figures;
     }
-    say(1, format!("{}/s", Bytes(s.bytes_per_second)));
+    add(1, format!("{}/s", Bytes(s.bytes_per_second)));
     if let Some(seconds) = s.eta_seconds() {
-        say(2, format!("{} left", Clock(seconds)));
+        add(2, format!("{} left", Clock(seconds)));
     }
     if let Some(path) = s.path {
-        say(4, format!("over {}", path.name()));
+        add(4, format!("over {}", path.name()));
     }
     if let Some(bottleneck) = s.bottleneck {
-        say(
+        add(
             5,
             match bottleneck {
                 Bottleneck::Rate => "at the rate limit".to_owned(),

@@ -29,7 +29,7 @@ pub fn start(args: &LogArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let layer = fmt::layer().with_ansi(false);
     let layer = match &args.log {
         Some(path) => layer.with_writer(Mutex::new(open(path)?)).boxed(),
-        None => layer.with_writer(Screen(Arc::clone(reporter))).boxed(),
+        None => layer.with_writer(LogOutput(Arc::clone(reporter))).boxed(),
     };
     let subscriber = registry().with(layer.with_filter(filter));
     tracing::subscriber::set_global_default(subscriber).expect("a program starts its log once");
@@ -60,20 +60,20 @@ fn open(path: &Path) -> Result<File, Failure> {
 }
 
 /// Standard error, which all output shares through the reporter.
-struct Screen(Arc<Reporter>);
+struct LogOutput(Arc<Reporter>);
 
 /// One line of the log.
-struct Line<'a>(&'a Reporter);
+struct LogLine<'a>(&'a Reporter);
 
-impl<'a> MakeWriter<'a> for Screen {
-    type Writer = Line<'a>;
+impl<'a> MakeWriter<'a> for LogOutput {
+    type Writer = LogLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line(&self.0)
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine(&self.0)
     }
 }
 
-impl Write for Line<'_> {
+impl Write for LogLine<'_> {
     /// Takes a whole line, because the formatter writes whole lines.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.show(printable(&String::from_utf8_lossy(bytes)));

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use event::Event;
-use event::Numbered;
+use event::NumberedEvent;
 pub use ticker::Ticker;
 
 use wraith::{Bottleneck, PathKind, Progress, ProgressReader};
@@ -131,7 +131,7 @@ impl Reporter {
         }
         let mut inner = self.lock();
         inner.print(|out| {
-            serde_json::to_writer(&mut *out, &Numbered { event, receiver })?;
+            serde_json::to_writer(&mut *out, &NumberedEvent { event, receiver })?;
             out.write_all(b"\n")?;
             if matches!(event, Event::File { .. }) { Ok(()) } else { out.flush() }
         });
@@ -140,7 +140,7 @@ impl Reporter {
     /// Sets the last event. [`Self::end`] writes it behind all other events.
     pub fn last_event(&self, event: &Event<'_>) {
         if self.style == Style::Json {
-            let line = serde_json::to_string(&Numbered { event, receiver: None });
+            let line = serde_json::to_string(&NumberedEvent { event, receiver: None });
             self.lock().last = Some(line.expect("plain fields are JSON"));
         }
     }
@@ -153,14 +153,14 @@ impl Reporter {
         }
     }
 
-    /// Returns whether [`Self::say`] shows anything.
-    pub fn says(&self) -> bool {
+    /// Returns whether [`Self::status`] shows anything.
+    pub fn shows_status(&self) -> bool {
         matches!(self.style, Style::Terminal { .. } | Style::Log)
     }
 
     /// Shows a line to people.
-    pub fn say(&self, text: impl AsRef<str>) {
-        if self.says() {
+    pub fn status(&self, text: impl AsRef<str>) {
+        if self.shows_status() {
             self.lock().stderr_line(text.as_ref());
         }
     }
@@ -184,7 +184,7 @@ impl Reporter {
     }
 
     /// Prints a requested line on standard output. In JSON mode an event carries it instead.
-    pub fn answer(&self, text: impl AsRef<[u8]>) {
+    pub fn print(&self, text: impl AsRef<[u8]>) {
         if self.style != Style::Json {
             let mut inner = self.lock();
             inner.wipe();
@@ -267,7 +267,9 @@ impl Reporter {
     /// Reports a lost connection and the time left to reconnect.
     pub fn reconnecting(&self, message: &str, seconds_left: u64) {
         self.event(&Event::Reconnecting { message, seconds_left });
-        self.say(format!("{message}\nWaiting {seconds_left} s for the other side to come back."));
+        self.status(format!(
+            "{message}\nWaiting {seconds_left} s for the other side to come back."
+        ));
     }
 
     /// Reports the final progress to programs. People get it in the closing line.

@@ -15,8 +15,8 @@ use wraith::{
 use crate::args::ReceiveArgs;
 use crate::args::continuing;
 use crate::ask::{self, Answers};
-use crate::code::{self, Wanted};
-use crate::contacts::{Keep, Other, after_transfer};
+use crate::code::{self, SourceChoice};
+use crate::contacts::{SaveContact, TransferPeer, after_transfer};
 use crate::failure::{Exit, Failure, hints, plain};
 use crate::home;
 use crate::offer::{self, Answer, Question};
@@ -36,16 +36,16 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let signals = Signals::for_transfer(reporter)?;
     let state = home::open_for_transfer(reporter)?;
     let is_remembering = state.folder().is_some();
-    let qlog = args.qlog.begin()?;
+    let qlog = args.qlog.start()?;
     let node = qlog.of(code::node(&args.meeting, state)?).build();
     let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
     if !args.is_piped() {
         check_target(args)?;
     }
     let (source, code) = match wanted {
-        Wanted::From(Source::Code(code)) => (Source::Code(code.clone()), Some(code)),
-        Wanted::From(source) => (source, None),
-        Wanted::NewCode => {
+        SourceChoice::From(Source::Code(code)) => (Source::Code(code.clone()), Some(code)),
+        SourceChoice::From(source) => (source, None),
+        SourceChoice::NewCode => {
             let (code, source) = signals.or(invite(&node, args, reporter)).await?;
             (source, Some(code))
         }
@@ -58,11 +58,10 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let narrator = Arc::new(ReceiveNarrator::new(&node, args, reporter));
     let answers = Answers::new(reporter);
     let (node, signals) = (&node, &signals);
-    let fetching =
-        Fetching { args, reporter, node, signals, answers: &answers, narrator: &narrator };
+    let run = ReceiveRun { args, reporter, node, signals, answers: &answers, narrator: &narrator };
     let received = loop {
-        let asking = fetching.builder(source.clone(), target.clone(), !asks).request_offer();
-        match fetching.run(asking).await {
+        let request = run.builder(source.clone(), target.clone(), !asks).request_offer();
+        match run.run(request).await {
             // The user accepted another offer, so ask again.
             Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
                 let message =
@@ -73,10 +72,10 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         }
     };
     // A code works once. Unless its ticket was saved, the same command cannot resume.
-    let is_spent = || code.is_some() && !(is_remembering && narrator.is_remembered());
+    let is_spent = || code.is_some() && !(is_remembering && narrator.is_stored());
     let received = match received {
         Ok(Outcome::Received(received)) => received,
-        Ok(Outcome::Looked) => return Ok(()),
+        Ok(Outcome::DryRun) => return Ok(()),
         Ok(Outcome::Unanswered) => {
             let message =
                 "the question got no answer; nothing was written, and the sender is still waiting";
@@ -103,9 +102,12 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let result = received.complete().map_err(|error| hints::of(&error, Role::Receiver, &again));
     result?;
     let (node_id, remote) = (received.sender, received.remote.clone());
-    let other = Other { node_id, role: Role::Sender, last_seen: node.last_seen(node_id, &remote) };
-    let keep =
-        Keep::of(args.save_as.as_ref(), asks && !args.contacts.no_contacts && is_remembering);
+    let other =
+        TransferPeer { node_id, role: Role::Sender, last_seen: node.last_seen(node_id, &remote) };
+    let keep = SaveContact::of(
+        args.save_as.as_ref(),
+        asks && !args.contacts.no_contacts && is_remembering,
+    );
     after_transfer(&other, keep, &answers, signals, reporter).await
 }
 
@@ -142,8 +144,8 @@ async fn invite(
         waiting_at: &places,
         code_expires_seconds: args.expires,
     });
-    reporter.say("On the other machine, run this with the files after it:\n");
-    reporter.answer(&command);
+    reporter.status("On the other machine, run this with the files after it:\n");
+    reporter.print(&command);
     let (places, missing) = (invitation.places(), invitation.missing());
     code::explain(places, missing, &args.meeting, Some(1), args.expires, reporter);
     // If the code could not be printed, no sender can come.
@@ -156,7 +158,7 @@ enum Outcome {
     /// The transfer is complete.
     Received(Arc<FetchSummary>),
     /// The dry run is done.
-    Looked,
+    DryRun,
     /// The question got no answer.
     Unanswered,
 }
@@ -166,11 +168,11 @@ enum Verdict {
     Yes(AcceptOptions),
     No,
     /// Not now; the sender keeps waiting.
-    Later(Outcome),
+    Postpone(Outcome),
 }
 
 /// One run of `wraith receive`.
-struct Fetching<'a> {
+struct ReceiveRun<'a> {
     args: &'a ReceiveArgs,
     reporter: &'a Arc<Reporter>,
     node: &'a Node,
@@ -179,7 +181,7 @@ struct Fetching<'a> {
     narrator: &'a Arc<ReceiveNarrator>,
 }
 
-impl Fetching<'_> {
+impl ReceiveRun<'_> {
     /// Passes the arguments to the library. This is the only place that maps them.
     fn builder(
         &self,
@@ -209,10 +211,10 @@ impl Fetching<'_> {
         builder
     }
 
-    async fn run(&self, mut asking: OfferRequest) -> Result<Outcome, Error> {
+    async fn run(&self, mut request: OfferRequest) -> Result<Outcome, Error> {
         let incoming = tokio::select! {
-            incoming = asking.incoming() => incoming?,
-            _ = self.signals.wait() => return Err(asking.cancel().await),
+            incoming = request.incoming() => incoming?,
+            _ = self.signals.wait() => return Err(request.cancel().await),
         };
         match self.decide(&incoming).await {
             Verdict::Yes(options) => {
@@ -220,7 +222,7 @@ impl Fetching<'_> {
             }
             _ if self.signals.caught().is_some() => Err(incoming.cancel().await),
             Verdict::No => Err(incoming.refuse("").await),
-            Verdict::Later(outcome) => {
+            Verdict::Postpone(outcome) => {
                 incoming.postpone().await;
                 Ok(outcome)
             }
@@ -234,13 +236,13 @@ impl Fetching<'_> {
         let policy = args.on_conflict.policy();
         let otherwise = policy.unwrap_or_default();
         if args.dry_run {
-            reporter.say(offer::text(&proposal, &args.out, true));
+            reporter.status(offer::text(&proposal, &args.out, true));
             let conflicts = Conflicts { otherwise, ..Conflicts::default() };
             offer::dry_run(&proposal, &conflicts, reporter);
-            return Verdict::Later(Outcome::Looked);
+            return Verdict::Postpone(Outcome::DryRun);
         }
         if args.yes || args.is_piped() {
-            reporter.say(offer::text(&proposal, &args.out, true));
+            reporter.status(offer::text(&proposal, &args.out, true));
             return Verdict::Yes(AcceptOptions::on_conflict(otherwise).any_offer());
         }
         let question = Question {
@@ -252,14 +254,14 @@ impl Fetching<'_> {
             answers: self.answers,
         };
         let answer = tokio::select! {
-            answer = question.put() => answer,
+            answer = question.ask() => answer,
             _ = self.signals.wait() => return Verdict::No,
             () = incoming.withdrawn() => return Verdict::No,
         };
         match answer {
             Answer::Yes(conflicts) => Verdict::Yes(AcceptOptions::from(conflicts).ask_again()),
             Answer::No => Verdict::No,
-            Answer::None => Verdict::Later(Outcome::Unanswered),
+            Answer::None => Verdict::Postpone(Outcome::Unanswered),
         }
     }
 

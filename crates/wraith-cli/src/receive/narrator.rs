@@ -17,9 +17,9 @@ use crate::output::{Event, Reporter};
 use crate::report::{self, Narrator, found_at};
 
 /// Delay before the first message about a missing offer. Most offers come at once.
-const FIRST_WORD: Duration = Duration::from_secs(5);
+const FIRST_REPORT_DELAY: Duration = Duration::from_secs(5);
 /// Interval between further messages.
-const NEXT_WORD: Duration = Duration::from_secs(60);
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Reports a receive transfer to people and programs, and records it.
 pub struct ReceiveNarrator {
@@ -30,7 +30,7 @@ pub struct ReceiveNarrator {
     runtime: Handle,
     /// Whether the code is used up and its ticket was not saved, so that the same command cannot
     /// resume.
-    is_unremembered: AtomicBool,
+    is_not_stored: AtomicBool,
     /// The task that reports a missing offer.
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
@@ -44,27 +44,27 @@ impl ReceiveNarrator {
             node: node.clone(),
             recorder: ReceivedListRecorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
-            is_unremembered: AtomicBool::new(false),
+            is_not_stored: AtomicBool::new(false),
             awaiting: std::sync::Mutex::default(),
         }
     }
 
     /// Returns whether the same command can resume an interrupted transfer.
-    pub fn is_remembered(&self) -> bool {
-        !self.is_unremembered.load(Relaxed)
+    pub fn is_stored(&self) -> bool {
+        !self.is_not_stored.load(Relaxed)
     }
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
     pub fn received(&self, received: &FetchSummary) {
         self.narrator.received(&received.report, received.bytes);
-        report::record(&self.recorder, &received.report, &self.node, &self.reporter);
+        report::store_received_list(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 
     /// Starts or stops the reports about a missing offer. The sender has sent its Hello and the
     /// offer comes next, or never; the receiver cannot see which.
-    fn awaits_offer(&self, awaits: bool) {
+    fn set_awaiting_offer(&self, awaits: bool) {
         let task = awaits.then(|| {
-            self.runtime.spawn(say_what_is_awaited(Arc::clone(&self.reporter))).abort_handle()
+            self.runtime.spawn(report_missing_offer(Arc::clone(&self.reporter))).abort_handle()
         });
         let mut awaiting = self.awaiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(before) = std::mem::replace(&mut *awaiting, task) {
@@ -75,14 +75,14 @@ impl ReceiveNarrator {
 
 impl Drop for ReceiveNarrator {
     fn drop(&mut self) {
-        self.awaits_offer(false);
+        self.set_awaiting_offer(false);
     }
 }
 
 /// Only reports; the engine gives up after [`OFFER_TIMEOUT`].
-async fn say_what_is_awaited(reporter: Arc<Reporter>) {
+async fn report_missing_offer(reporter: Arc<Reporter>) {
     let deadline = Instant::now() + OFFER_TIMEOUT;
-    let mut pause = FIRST_WORD;
+    let mut pause = FIRST_REPORT_DELAY;
     loop {
         sleep(pause).await;
         let left = deadline.saturating_duration_since(Instant::now()).as_secs();
@@ -90,10 +90,10 @@ async fn say_what_is_awaited(reporter: Arc<Reporter>) {
             return;
         }
         reporter.event(&Event::Awaiting { what: "offer", seconds_left: left });
-        reporter.say(format!(
+        reporter.status(format!(
             "Waiting for the sender's offer; it may be scanning a large folder. Giving up in {left} s; Ctrl-C stops."
         ));
-        pause = NEXT_WORD;
+        pause = REPORT_INTERVAL;
     }
 }
 
@@ -101,14 +101,14 @@ impl Observer for ReceiveNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         match event {
             LibraryEvent::Resumed => {
-                self.reporter.say("Continuing the earlier transfer of this code.")
+                self.reporter.status("Continuing the earlier transfer of this code.")
             }
             // For a known address, the `connected` event is enough.
             LibraryEvent::PeerFound(at) if matches!(at, wraith::FoundAt::Place(_)) => {
                 self.reporter.event(&Event::Met { place: found_at(at) });
             }
             LibraryEvent::ConnectionLost { why, seconds_left } => {
-                self.awaits_offer(false);
+                self.set_awaiting_offer(false);
                 self.reporter.reconnecting(why, *seconds_left);
             }
             LibraryEvent::Path { peer, remote, route, why } => {
@@ -116,21 +116,21 @@ impl Observer for ReceiveNarrator {
             }
             LibraryEvent::Note { path, what } => self.reporter.note(path, what),
             LibraryEvent::StateNotStored(why) => {
-                self.is_unremembered.store(true, Relaxed);
+                self.is_not_stored.store(true, Relaxed);
                 self.reporter.note("", why);
             }
-            LibraryEvent::Done | LibraryEvent::Failed(_) => self.awaits_offer(false),
+            LibraryEvent::Done | LibraryEvent::Failed(_) => self.set_awaiting_offer(false),
             _ => {}
         }
     }
 
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         match event {
-            TransferEvent::Connected { .. } => self.awaits_offer(true),
-            TransferEvent::Offer(_) => self.awaits_offer(false),
+            TransferEvent::Connected { .. } => self.set_awaiting_offer(true),
+            TransferEvent::Offer(_) => self.set_awaiting_offer(false),
             _ => {}
         }
         self.recorder.record_event(event);
-        self.narrator.tell(event);
+        self.narrator.transfer_event(event);
     }
 }

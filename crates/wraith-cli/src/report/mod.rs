@@ -21,8 +21,8 @@ use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
 pub use names::{found_at, name_of, short_id, shown};
-use skipped::LeftOut;
-use summary::Closing;
+use skipped::SkippedNames;
+use summary::Summary;
 
 /// Reports the events of one side's transfer, over all its connections.
 #[derive(Debug)]
@@ -31,11 +31,11 @@ pub struct Narrator {
     node: Node,
     reporter: Arc<Reporter>,
     is_only: bool,
-    state: Mutex<ReporterState>,
+    state: Mutex<NarratorState>,
 }
 
 #[derive(Debug, Default)]
-struct ReporterState {
+struct NarratorState {
     /// Number of the receiver, if there are several.
     number: Option<u64>,
     /// The other side, once it is connected.
@@ -45,7 +45,7 @@ struct ReporterState {
     accepted: Option<Instant>,
     files: u64,
     bytes: u64,
-    left_out: LeftOut,
+    left_out: SkippedNames,
     /// Files that moved on the last connection, files that were there before, and the bytes of
     /// both.
     moved: u64,
@@ -88,9 +88,9 @@ impl Narrator {
     }
 
     /// Reports that one of several receivers failed. The others continue.
-    pub fn lost(&self, exit: Exit, message: &str) {
+    pub fn receiver_failed(&self, exit: Exit, message: &str) {
         self.event(&Event::ReceiverFailed { code: exit.name(), message });
-        self.say(format!("Not sent: {message}"));
+        self.status(format!("Not sent: {message}"));
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -98,15 +98,15 @@ impl Narrator {
         self.reporter.event_of(number, event);
     }
 
-    fn say(&self, text: impl std::fmt::Display) {
+    fn status(&self, text: impl std::fmt::Display) {
         match self.lock().number {
-            Some(number) => self.reporter.say(format!("[{number}] {text}")),
-            None => self.reporter.say(text.to_string()),
+            Some(number) => self.reporter.status(format!("[{number}] {text}")),
+            None => self.reporter.status(text.to_string()),
         }
     }
 
     /// Reports one event of the engine.
-    pub fn tell(&self, event: &TransferEvent<'_>) {
+    pub fn transfer_event(&self, event: &TransferEvent<'_>) {
         match event {
             TransferEvent::Connected { peer, remote, suite, .. } => {
                 self.connected(*peer, remote, *suite);
@@ -157,7 +157,7 @@ impl Narrator {
             suite: &keys_and_cipher,
         });
         let shown = contact.unwrap_or(short_id(&peer));
-        self.say(format!("Connected to {shown} at {address} ({route})."));
+        self.status(format!("Connected to {shown} at {address} ({route})."));
     }
 
     /// Reports a new path, or why the path stays on the relay (`why`).
@@ -167,8 +167,8 @@ impl Narrator {
         let message = why;
         self.event(&Event::Path { peer: &peer, address: &address, path, how, message });
         match why {
-            Some(why) => self.say(format!("Still on the relay: {why}.")),
-            None => self.say(format!("Now at {address} ({route}).")),
+            Some(why) => self.status(format!("Still on the relay: {why}.")),
+            None => self.status(format!("Now at {address} ({route}).")),
         }
     }
 
@@ -176,7 +176,7 @@ impl Narrator {
         let mut state = self.lock();
         (state.files, state.bytes) = (offer.files, offer.bytes);
         // Each connection walks the tree again.
-        state.left_out = LeftOut::default();
+        state.left_out = SkippedNames::default();
         (state.moved, state.already_here, state.here_bytes) = (0, 0, 0);
         drop(state);
         self.event(&Event::Offer {
@@ -195,7 +195,7 @@ impl Narrator {
                 _ => format!("{files}, {bytes}"),
             };
             let who = self.lock().peer.map_or_else(|| "the receiver".to_owned(), shown);
-            self.say(format!("Offered {what}. Waiting for {who} to accept."));
+            self.status(format!("Offered {what}. Waiting for {who} to accept."));
         }
     }
 
@@ -275,7 +275,7 @@ impl Narrator {
     fn done(&self, totals: &Totals<'_>) {
         let accepted = self.lock().accepted;
         let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
-        let closing = self.closing(totals, seconds);
+        let summary = self.summary(totals, seconds);
         let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
         let done = Event::Done {
             files: totals.files,
@@ -289,7 +289,7 @@ impl Narrator {
             failed: totals.failed,
             left_out: totals.left_out,
             seconds,
-            bytes_per_second: closing.rate(),
+            bytes_per_second: summary.rate(),
             receipt: &receipt,
             durability: durability_word(totals.receipt.durability()),
         };
@@ -297,15 +297,15 @@ impl Narrator {
             true => self.reporter.last_event(&done),
             false => self.event(&done),
         }
-        self.say(closing.line());
+        self.status(summary.line());
     }
 
-    fn closing(&self, totals: &Totals<'_>, seconds: f64) -> Closing {
-        let ReporterState { moved, already_here, here_bytes, .. } = *self.lock();
+    fn summary(&self, totals: &Totals<'_>, seconds: f64) -> Summary {
+        let NarratorState { moved, already_here, here_bytes, .. } = *self.lock();
         let Totals { failed, bytes_moved, receipt, .. } = *totals;
         let role = self.role;
         let not_yet_on_disk = matches!(receipt.durability(), None | Some(Durability::NotAwaited));
-        let closing = Closing {
+        let summary = Summary {
             role,
             moved: 0,
             already_here: 0,
@@ -322,23 +322,23 @@ impl Narrator {
                 let already_here = already_here.min(receipt.verified);
                 let moved = receipt.verified - already_here;
                 let (bytes, kept) = (receipt.bytes, receipt.kept);
-                Closing { moved, already_here, bytes, kept, ..closing }
+                Summary { moved, already_here, bytes, kept, ..summary }
             }
             Role::Receiver => {
                 let (bytes, kept) = (here_bytes, totals.skipped);
-                Closing { moved, already_here, bytes, kept, ..closing }
+                Summary { moved, already_here, bytes, kept, ..summary }
             }
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, ReporterState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, NarratorState> {
         // It holds plain figures, so a panic elsewhere leaves them valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Stores the received list of a finished transfer. A failure is only a notice.
-pub fn record(
+pub fn store_received_list(
     recorder: &ReceivedListRecorder,
     report: &ReceiveReport,
     node: &Node,

@@ -13,12 +13,12 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// The entries that a walk has skipped so far.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct SkippedNames {
     lines: u64,
     special: Vec<String>,
 }
 
-impl LeftOut {
+impl SkippedNames {
     /// Counts one more entry. Returns the line to show now, if any.
     pub fn line(&mut self, path: &str, why: &str, special: bool) -> Option<String> {
         if special {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_bounded() {
-        let mut left_out = LeftOut::default();
+        let mut left_out = SkippedNames::default();
         let path = "ä".repeat(4096);
         let said: Vec<_> = (0..1000).filter_map(|_| left_out.line(&path, "why", false)).collect();
         assert_eq!(said.len() as u64, LINES_MAX);

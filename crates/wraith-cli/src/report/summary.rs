@@ -10,7 +10,7 @@ use crate::args::units::{Bytes, Clock, Files};
 
 /// The figures of the closing line.
 #[derive(Clone, Copy, Debug)]
-pub struct Closing {
+pub struct Summary {
     pub role: Role,
     /// Files that moved, whole or in part.
     pub moved: u64,
@@ -28,7 +28,7 @@ pub struct Closing {
     pub seconds: f64,
 }
 
-impl Closing {
+impl Summary {
     /// Returns `bytes_moved` divided by `seconds`.
     pub fn rate(&self) -> u64 {
         if self.seconds > 0.0 { (self.bytes_moved as f64 / self.seconds) as u64 } else { 0 }
@@ -79,7 +79,7 @@ impl Closing {
 mod tests {
     use super::*;
 
-    const NOTHING: Closing = Closing {
+    const NOTHING: Summary = Summary {
         role: Role::Receiver,
         moved: 0,
         already_here: 0,
@@ -93,16 +93,16 @@ mod tests {
 
     #[test]
     fn a_line_says_what_moved_and_what_was_there() {
-        let all = Closing { moved: 2, bytes: 4_000_000, bytes_moved: 4_000_000, ..NOTHING };
+        let all = Summary { moved: 2, bytes: 4_000_000, bytes_moved: 4_000_000, ..NOTHING };
         assert_eq!(all.line(), "Received 2 files, 4.00 MB in 2.00 s (2.00 MB/s), verified.");
-        let kernel = Closing { not_yet_on_disk: true, ..all };
+        let kernel = Summary { not_yet_on_disk: true, ..all };
         assert!(kernel.line().ends_with("(2.00 MB/s), verified, not yet on disk."));
-        let some = Closing { moved: 1, already_here: 1, bytes_moved: 1_000_000, ..all };
+        let some = Summary { moved: 1, already_here: 1, bytes_moved: 1_000_000, ..all };
         assert_eq!(
             some.line(),
             "Received 2 files, 4.00 MB, verified; now 1.00 MB in 2.00 s (500 kB/s). 1 file was there already."
         );
-        let sent = Closing { role: Role::Sender, already_here: 0, ..some };
+        let sent = Summary { role: Role::Sender, already_here: 0, ..some };
         assert_eq!(
             sent.line(),
             "Sent 1 file, 4.00 MB, verified; now 1.00 MB in 2.00 s (500 kB/s)."
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn nothing_passes_for_sent_that_was_not() {
         for role in [Role::Sender, Role::Receiver] {
-            let same = Closing { role, already_here: 3, bytes: 52_400_000, ..NOTHING };
+            let same = Summary { role, already_here: 3, bytes: 52_400_000, ..NOTHING };
             assert_eq!(same.line(), "Already up to date: 3 files, 52.4 MB.");
         }
-        let failed = Closing { failed: 1, bytes_moved: 7, ..NOTHING };
+        let failed = Summary { failed: 1, bytes_moved: 7, ..NOTHING };
         assert_eq!(failed.line(), "Received nothing.");
-        let left = Closing { kept: 1, failed: 1, ..NOTHING };
+        let left = Summary { kept: 1, failed: 1, ..NOTHING };
         assert_eq!(left.line(), "Received nothing. 1 file was kept unchanged.");
-        let sent = Closing { role: Role::Sender, kept: 2, ..NOTHING };
+        let sent = Summary { role: Role::Sender, kept: 2, ..NOTHING };
         assert_eq!(sent.line(), "Sent nothing. 2 files were kept unchanged.");
     }
 }

@@ -13,7 +13,7 @@ use crate::args::continuing::command as again;
 use crate::args::{self, SendArgs};
 use crate::ask::Answers;
 use crate::code;
-use crate::contacts::{self, Keep, Other, after_transfer};
+use crate::contacts::{self, SaveContact, TransferPeer, after_transfer};
 use crate::failure::{Exit, Failure, hints};
 use crate::guess;
 use crate::home;
@@ -53,7 +53,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     };
     let state = home::open_for_transfer(reporter)?;
     let is_remembering = state.folder().is_some();
-    let qlog = args.qlog.begin()?;
+    let qlog = args.qlog.start()?;
     let node = qlog.of(code::node(&args.meeting, state)?).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
     let narrator = Arc::new(SendNarrator::new(&node, args, reporter));
@@ -68,17 +68,17 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         // If the code could not be printed, no receiver can come.
         reporter.unwritten()?;
     }
-    let result = serve(offer, &narrator, &signals, reporter).await;
-    let is_continued = is_remembering && narrator.is_remembered();
+    let result = wait_for_end(offer, &narrator, &signals, reporter).await;
+    let is_continued = is_remembering && narrator.is_stored();
     let sent = match (signals.caught(), result) {
         (Some(_), Ok(sent)) if args.keep => {
-            reporter.say(format!("Sent to {}.", narrator::Receivers(sent.receivers)));
-            return narrator.receipt_kept();
+            reporter.status(format!("Sent to {}.", narrator::Receivers(sent.receivers)));
+            return narrator.check_receipt_stored();
         }
         (_, Ok(sent)) => sent,
         (Some(exit), Err(_)) => {
             let again = again();
-            let hint = match narrator.begun() {
+            let hint = match narrator.started() {
                 _ if !is_continued => anew(&again),
                 // A receiver that had a code and has started continues with the next run, even if
                 // it is the wrong one.
@@ -98,15 +98,15 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
     };
     sent.complete().map_err(|error| failure(&error, &node, args))?;
-    narrator.receipt_kept()?;
+    narrator.check_receipt_stored()?;
     let Some((node_id, remote)) = sent.last.clone().filter(|_| args.receivers() == Some(1)) else {
         return Ok(());
     };
     let other =
-        Other { node_id, role: Role::Receiver, last_seen: node.last_seen(node_id, &remote) };
+        TransferPeer { node_id, role: Role::Receiver, last_seen: node.last_seen(node_id, &remote) };
     let may_ask =
         args.to.is_none() && !args.is_piped() && !args.contacts.no_contacts && is_remembering;
-    let keep = Keep::of(args.save_as.as_ref(), may_ask);
+    let keep = SaveContact::of(args.save_as.as_ref(), may_ask);
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
 }
 
@@ -160,7 +160,7 @@ fn builder(
     }
     if let Some(name) = &args.to {
         let book = node.contacts().load()?;
-        let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
+        let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
         builder = builder.to_contact(contact.clone());
     }
     builder = match args.receivers() {
@@ -194,19 +194,19 @@ fn builder(
 }
 
 /// Waits for the end, and shows progress while a receiver is served.
-async fn serve(
+async fn wait_for_end(
     offer: Offer,
     narrator: &SendNarrator,
     signals: &Signals,
     reporter: &Arc<Reporter>,
 ) -> Result<Arc<OfferSummary>, Error> {
     let mut ticker = None;
-    narrator.reads(offer.progress());
+    narrator.set_progress_source(offer.progress());
     loop {
         tokio::select! {
             result = offer.finished() => {
                 drop(ticker);
-                return result.inspect_err(|_| narrator.tell_progress());
+                return result.inspect_err(|_| narrator.report_progress());
             }
             is_served = narrator.is_served_other_than(ticker.is_some()) => {
                 ticker = is_served.then(|| Ticker::between(Arc::clone(reporter), offer.progress()));
@@ -214,7 +214,7 @@ async fn serve(
             _ = signals.wait() => {
                 let result = offer.cancel().await;
                 drop(ticker);
-                return result.inspect_err(|_| narrator.tell_progress());
+                return result.inspect_err(|_| narrator.report_progress());
             }
         }
     }
@@ -260,15 +260,15 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
         continues_for: &continues_for,
     });
     if let Some(command) = &command {
-        reporter.say("On the other machine, run:\n");
-        reporter.answer(command);
+        reporter.status("On the other machine, run:\n");
+        reporter.print(command);
     }
     if args.qr || args.ticket {
         show_picture(code.as_deref(), ticket.as_deref(), args.qr, reporter);
     }
     for who in offer.continues_for() {
         let who = report::shown(*who);
-        reporter.say(format!(
+        reporter.status(format!(
             "\n{who} had the code of an earlier run and can continue without a new one. Not your receiver? Run again with --new."
         ));
     }
@@ -279,13 +279,13 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
             Some(n) => format!("{n} receivers"),
             None => "receivers".to_owned(),
         };
-        reporter.say(format!("\nWaiting for {who}. Ctrl-C stops."));
+        reporter.status(format!("\nWaiting for {who}. Ctrl-C stops."));
         return;
     }
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
     if receivers != Some(1) {
         reporter
-            .say("They may come at the same time or one after another; a wrong guess burns the code for all.");
+            .status("They may come at the same time or one after another; a wrong guess burns the code for all.");
     }
 }
 
@@ -299,7 +299,7 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
         return;
     };
     match crate::output::qr::picture(text, columns, rows) {
-        Some(picture) => reporter.say(format!("\n{picture}(the {what}, as a QR code)")),
+        Some(picture) => reporter.status(format!("\n{picture}(the {what}, as a QR code)")),
         None if is_asked => {
             reporter.warn(format!("this terminal is too small for a QR code of the {what}"))
         }
@@ -314,7 +314,7 @@ fn announce(
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let book = node.contacts().load()?;
-    let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
+    let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
     let seen = contact.seen_at.iter().map(ToString::to_string);
     let addresses: Vec<_> = seen.chain(contact.addresses.iter().map(ToString::to_string)).collect();
     let mut places = node.places().clone();
@@ -326,7 +326,7 @@ fn announce(
         addresses: &addresses,
         looking_at: &looking_at,
     });
-    reporter.say(format!("Looking for {}.", contact.name));
+    reporter.status(format!("Looking for {}.", contact.name));
     Ok(())
 }
 

@@ -25,11 +25,11 @@ pub struct SendNarrator {
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
     /// Whether the same command cannot resume, because the run was not saved.
-    is_unremembered: AtomicBool,
+    is_not_stored: AtomicBool,
     /// Why a receipt was not stored.
     receipt_lost: Mutex<Option<String>>,
     /// Receivers that have started and do not have everything yet.
-    begun: Mutex<HashMap<Option<u64>, Begun>>,
+    started: Mutex<HashMap<Option<u64>, StartedReceiver>>,
     progress: Mutex<Option<ProgressReader>>,
     /// Receivers that are being served.
     served: watch::Sender<HashSet<Option<u64>>>,
@@ -37,7 +37,7 @@ pub struct SendNarrator {
 
 /// A receiver, and whether it has accepted.
 #[derive(Debug)]
-struct Begun(NodeId, bool);
+struct StartedReceiver(NodeId, bool);
 
 impl SendNarrator {
     pub fn new(node: &Node, args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
@@ -47,36 +47,36 @@ impl SendNarrator {
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
-            is_unremembered: AtomicBool::new(false),
+            is_not_stored: AtomicBool::new(false),
             receipt_lost: Mutex::default(),
-            begun: Mutex::default(),
+            started: Mutex::default(),
             progress: Mutex::default(),
             served: watch::Sender::new(HashSet::new()),
         }
     }
 
     /// Returns whether the same command can resume an interrupted transfer.
-    pub fn is_remembered(&self) -> bool {
-        !self.is_unremembered.load(Relaxed)
+    pub fn is_stored(&self) -> bool {
+        !self.is_not_stored.load(Relaxed)
     }
 
     /// Sets the source of the final progress, which is reported before the end of a transfer.
-    pub fn reads(&self, progress: ProgressReader) {
-        *unpoisoned(&self.progress) = Some(progress);
+    pub fn set_progress_source(&self, progress: ProgressReader) {
+        *lock(&self.progress) = Some(progress);
     }
 
     /// Reports the progress at the end, or before a pause.
-    pub fn tell_progress(&self) {
-        if let Some(progress) = &mut *unpoisoned(&self.progress) {
+    pub fn report_progress(&self) {
+        if let Some(progress) = &mut *lock(&self.progress) {
             self.reporter.last_progress(progress);
         }
     }
 
     /// Returns a receiver that has started and does not have everything yet.
-    pub fn begun(&self) -> Option<String> {
-        let begun = unpoisoned(&self.begun);
-        let who = begun.values().find(|Begun(_, has_accepted)| *has_accepted);
-        who.map(|Begun(peer, _)| shown(*peer))
+    pub fn started(&self) -> Option<String> {
+        let started = lock(&self.started);
+        let who = started.values().find(|StartedReceiver(_, has_accepted)| *has_accepted);
+        who.map(|StartedReceiver(peer, _)| shown(*peer))
     }
 
     /// Waits until a receiver is served, or (`now`) until none is any more. Cancel-safe.
@@ -99,15 +99,15 @@ impl SendNarrator {
     }
 
     /// Fails if a receipt of a successful transfer could not be stored.
-    pub fn receipt_kept(&self) -> Result<(), Failure> {
-        match unpoisoned(&self.receipt_lost).take() {
+    pub fn check_receipt_stored(&self) -> Result<(), Failure> {
+        match lock(&self.receipt_lost).take() {
             None => Ok(()),
             Some(why) => Err(Failure::new(Exit::Disk, why)
                 .hint("everything was sent; the same command writes the receipt again")),
         }
     }
 
-    fn over(&self, receiver: Option<u64>) {
+    fn receiver_ended(&self, receiver: Option<u64>) {
         if self.is_several {
             self.lock().remove(&receiver);
         }
@@ -117,15 +117,15 @@ impl SendNarrator {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Narrator>>> {
-        unpoisoned(&self.receivers)
+        lock(&self.receivers)
     }
 
     /// Shows the long code, which also works on another network.
     fn long_code(&self, code: &str) {
         let command = format!("wraith receive {code}");
         self.reporter.event(&Event::LongCode { code, command: &command });
-        self.reporter.say("\nFrom any other network:\n");
-        self.reporter.answer(&command);
+        self.reporter.status("\nFrom any other network:\n");
+        self.reporter.print(&command);
     }
 
     fn code(&self, state: &str, place: Option<&PlaceName>) {
@@ -151,56 +151,59 @@ impl Observer for SendNarrator {
                     contact,
                 });
                 match self.to_receivers_code {
-                    true => reporter.say(format!("Met the receiver, {who}, {place}.")),
-                    false => reporter.say(format!("The code was used {place} by {who}.")),
+                    true => reporter.status(format!("Met the receiver, {who}, {place}.")),
+                    false => reporter.status(format!("The code was used {place} by {who}.")),
                 }
             }
             LibraryEvent::Resumed => {
-                reporter.say("Continuing for the receiver that got the ticket through this code.");
+                reporter
+                    .status("Continuing for the receiver that got the ticket through this code.");
             }
             LibraryEvent::LongCode(code) => self.long_code(&code.to_string()),
             LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
             LibraryEvent::CodeExpired => self.code("expired", None),
-            LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),
-            LibraryEvent::PlaceBack(place) => code::tell_place(place, None, reporter),
+            LibraryEvent::PlaceLost { place, why } => {
+                code::report_place(place, Some(why), reporter)
+            }
+            LibraryEvent::PlaceBack(place) => code::report_place(place, None, reporter),
             LibraryEvent::PeerFound(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
             }
             LibraryEvent::Sent { report, bytes } => {
-                unpoisoned(&self.begun).remove(&receiver);
-                self.tell_progress();
+                lock(&self.started).remove(&receiver);
+                self.report_progress();
                 self.of(receiver).sent(report, *bytes);
-                self.over(receiver);
+                self.receiver_ended(receiver);
             }
             LibraryEvent::ReceiptStored(place) => {
                 let path = wraith_files::shown(place.as_os_str().as_bytes());
                 reporter.event(&Event::Receipt { path: &path });
-                reporter.say(format!("The receipt is in {path}."));
+                reporter.status(format!("The receipt is in {path}."));
             }
             LibraryEvent::ReceiptNotStored(why) => {
                 reporter.note("", why);
-                *unpoisoned(&self.receipt_lost) = Some(why.clone());
+                *lock(&self.receipt_lost) = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
                 let of = of.map(|n| format!(" of {n}")).unwrap_or_default();
-                reporter.say(format!("{done}{of} served. Waiting for the next."));
+                reporter.status(format!("{done}{of} served. Waiting for the next."));
             }
             LibraryEvent::ReceiverFailed(error) => {
-                self.of(receiver).lost(hints::exit(error), &error.to_string());
-                self.over(receiver);
+                self.of(receiver).receiver_failed(hints::exit(error), &error.to_string());
+                self.receiver_ended(receiver);
             }
             LibraryEvent::ConnectionLost { why, seconds_left } => {
                 reporter.reconnecting(why, *seconds_left);
-                self.tell_progress();
+                self.report_progress();
                 self.served.send_modify(HashSet::clear);
             }
-            LibraryEvent::ReceiverReconnected => self.over(receiver),
+            LibraryEvent::ReceiverReconnected => self.receiver_ended(receiver),
             LibraryEvent::UnauthorizedPeer => {
-                reporter.say("A peer was refused: its ticket belongs to another machine.");
+                reporter.status("A peer was refused: its ticket belongs to another machine.");
             }
             LibraryEvent::OfferPostponed => {
-                reporter.say("The receiver made a dry run. Waiting for it to come back.");
-                self.over(receiver);
+                reporter.status("The receiver made a dry run. Waiting for it to come back.");
+                self.receiver_ended(receiver);
             }
             LibraryEvent::ClosedToNewReceivers(_) => {
                 reporter.note("", "no new receiver can use the code; current transfers continue");
@@ -210,7 +213,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
             LibraryEvent::StateNotStored(why) => {
-                self.is_unremembered.store(true, Relaxed);
+                self.is_not_stored.store(true, Relaxed);
                 reporter.note("", why);
             }
             _ => {}
@@ -220,17 +223,18 @@ impl Observer for SendNarrator {
     fn transfer_event(&self, receiver: Option<u64>, event: &TransferEvent<'_>) {
         match event {
             TransferEvent::Connected { peer, .. } => {
-                unpoisoned(&self.begun).entry(receiver).or_insert(Begun(*peer, false)).0 = *peer;
+                lock(&self.started).entry(receiver).or_insert(StartedReceiver(*peer, false)).0 =
+                    *peer;
             }
             TransferEvent::Accepted => {
-                let mut begun = unpoisoned(&self.begun);
-                begun.entry(receiver).and_modify(|begun| begun.1 = true);
+                let mut started = lock(&self.started);
+                started.entry(receiver).and_modify(|started| started.1 = true);
             }
             _ => {}
         }
         // Before the receiver has answered, there is no progress to show to people.
         let begins = match event {
-            TransferEvent::Connected { .. } => !self.reporter.says(),
+            TransferEvent::Connected { .. } => !self.reporter.shows_status(),
             TransferEvent::Accepted => true,
             _ => false,
         };
@@ -239,12 +243,12 @@ impl Observer for SendNarrator {
                 served.insert(receiver);
             });
         }
-        self.of(receiver).tell(event);
+        self.of(receiver).transfer_event(event);
     }
 }
 
 /// Locks a mutex, even after a panic. The protected data is valid after each change.
-fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -26,7 +26,7 @@ const BESIDE: f64 = 0.25;
 const PROPOSED_MAX: usize = 3;
 
 /// The result of a row.
-struct Measured {
+struct Measurement {
     operations: u64,
     operations_per_second: f64,
 }
@@ -41,18 +41,18 @@ pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
         wanted.iter().for_each(|row| list(row, reporter));
         return Ok(());
     }
-    reporter.say(format!("This processor: {}.", processor()));
+    reporter.status(format!("This processor: {}.", processor()));
     if args.names.is_empty() {
-        reporter.say(format!("{}.", extent(wanted.len(), args.seconds)));
+        reporter.status(format!("{}.", extent(wanted.len(), args.seconds)));
     }
-    reporter.answer(format!(
+    reporter.print(format!(
         "{:NAME_WIDTH$}{:>8}{:>12}{:>15}  computed by",
         "operation", "bytes", "MB/s", "operations/s"
     ));
     let mut failed = 0;
     for row in &wanted {
-        match row.begin() {
-            Ok(mut work) => tell(row, &measure(&mut work, args.seconds), reporter),
+        match row.prepare() {
+            Ok(mut work) => report_row(row, &measure(&mut work, args.seconds), reporter),
             Err(why) => {
                 reporter.note("", &format!("{} cannot be measured: {why}", row.name));
                 failed += 1;
@@ -89,7 +89,7 @@ fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
 }
 
 /// Repeats the operation for about this many seconds.
-fn measure(work: &mut Work, seconds: f64) -> Measured {
+fn measure(work: &mut Work, seconds: f64) -> Measurement {
     let slice = Duration::from_secs_f64(seconds / SLICES).max(SLICE_MIN);
     // Finds the number of operations that fill a slice. This is the warm-up too.
     let mut n = 1;
@@ -112,7 +112,7 @@ fn measure(work: &mut Work, seconds: f64) -> Measured {
         operations += n;
         total += took;
     }
-    Measured { operations, operations_per_second: 1.0 / median(each).max(1e-12) }
+    Measurement { operations, operations_per_second: 1.0 / median(each).max(1e-12) }
 }
 
 /// Returns the middle value, or the mean of the two middle ones.
@@ -122,13 +122,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     (values[(n - 1) / 2] + values[n / 2]) / 2.0
 }
 
-fn tell(row: &Row, measured: &Measured, reporter: &Reporter) {
+fn report_row(row: &Row, measured: &Measurement, reporter: &Reporter) {
     let per_second = measured.operations_per_second;
     let bytes_per_second = row.bytes.map(|bytes| per_second * f64::from(bytes));
     event(row, Some(per_second), bytes_per_second, measured.operations, reporter);
     let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
     let megabytes = bytes_per_second.map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6));
-    reporter.answer(format!(
+    reporter.print(format!(
         "{:NAME_WIDTH$}{bytes:>8}{megabytes:>12}{per_second:>15.1}  {}",
         row.name, row.backend
     ));
@@ -137,7 +137,7 @@ fn tell(row: &Row, measured: &Measured, reporter: &Reporter) {
 fn list(row: &Row, reporter: &Reporter) {
     event(row, None, None, 0, reporter);
     let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
-    reporter.answer(format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend));
+    reporter.print(format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend));
 }
 
 fn event(

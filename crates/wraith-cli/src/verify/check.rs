@@ -23,7 +23,7 @@ const WAITING_MAX: usize = 1024;
 
 /// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Found {
+pub struct ComparisonCounts {
     pub files: u64,
     pub bytes: u64,
     /// Files, folders and links that differ from the received ones.
@@ -46,7 +46,7 @@ impl Checker<'_> {
     pub fn run(
         &self,
         mut next_entry: impl FnMut() -> Result<Option<ReceiptEntry>, ProofError>,
-    ) -> Result<Found, ProofError> {
+    ) -> Result<ComparisonCounts, ProofError> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
         let (sender, waiting) = sync_channel(WAITING_MAX);
         let waiting = Mutex::new(waiting);
@@ -61,7 +61,7 @@ impl Checker<'_> {
                         kind: ReceiptEntryKind::Absent { exception, .. },
                     })) => {
                         lacking += 1;
-                        lacks(self.reporter, &shown(&path), exception);
+                        report_not_received(self.reporter, &shown(&path), exception);
                     }
                     Ok(Some(line)) => {
                         if sender.send(line).is_err() {
@@ -69,14 +69,14 @@ impl Checker<'_> {
                         }
                     }
                     Ok(None) => break,
-                    Err(fault) => {
-                        read = Err(fault);
+                    Err(error) => {
+                        read = Err(error);
                         break;
                     }
                 }
             }
             drop(sender);
-            let mut sum = Found { lacking, ..Found::default() };
+            let mut sum = ComparisonCounts { lacking, ..ComparisonCounts::default() };
             for worker in workers {
                 let found = worker.join().expect("comparing does not panic");
                 sum.files += found.files;
@@ -87,8 +87,8 @@ impl Checker<'_> {
         })
     }
 
-    fn work(&self, waiting: &Mutex<Receiver<ReceiptEntry>>) -> Found {
-        let mut found = Found::default();
+    fn work(&self, waiting: &Mutex<Receiver<ReceiptEntry>>) -> ComparisonCounts {
+        let mut found = ComparisonCounts::default();
         loop {
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(line) = next else { return found };
@@ -106,7 +106,7 @@ impl Checker<'_> {
                 found.differ += 1;
                 let path = shown(&line.path);
                 self.reporter.event(&Event::Differs { path: &path, status, message: &message });
-                self.reporter.answer(format!("{path}: {message}"));
+                self.reporter.print(format!("{path}: {message}"));
             }
         }
     }
@@ -164,9 +164,9 @@ impl Checker<'_> {
 }
 
 /// Reports an entry that the receiver never had.
-pub fn lacks(reporter: &Reporter, path: &str, exception: Exception) {
+pub fn report_not_received(reporter: &Reporter, path: &str, exception: Exception) {
     reporter.event(&Event::NotReceived { path, reason: exception.name() });
-    reporter.answer(format!("{path}: not received, {}", why(exception)));
+    reporter.print(format!("{path}: not received, {}", why(exception)));
 }
 
 const fn why(exception: Exception) -> &'static str {

@@ -27,7 +27,7 @@ use crate::home;
 use crate::output::{Event, Reporter};
 use crate::report::{Unlisted, name_of, short_id};
 use crate::signals::{Signals, blocking};
-use check::{Checker, Found};
+use check::{Checker, ComparisonCounts};
 
 /// Lists the transfers, or checks one after the other. A difference does not stop the checks.
 pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -90,13 +90,13 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
     let all = store.all()?;
     if all.is_empty() {
-        reporter.say("There is no received transfer to check yet.");
+        reporter.status("There is no received transfer to check yet.");
     }
     for list in all {
         let head = match list.open() {
             Ok((head, _)) => head,
-            Err(fault) => {
-                reporter.warn(format!("{}: {}", list.id, why(&fault)));
+            Err(error) => {
+                reporter.warn(format!("{}: {}", list.id, why(&error)));
                 continue;
             }
         };
@@ -112,8 +112,8 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
             received_at: &at,
             files,
         });
-        let (who, files, bytes) = (who(head.from), Files(files), Bytes(bytes));
-        reporter.answer(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", list.id));
+        let (who, files, bytes) = (sender_name(head.from), Files(files), Bytes(bytes));
+        reporter.print(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", list.id));
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn escaped(path: &Path) -> String {
     shown(path.as_os_str().as_bytes())
 }
 
-fn who(node_id: NodeId) -> String {
+fn sender_name(node_id: NodeId) -> String {
     let name = name_of(node_id).map(|name| name.as_str().to_owned());
     name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
 }
@@ -134,8 +134,8 @@ fn received_at(head: &ReceiptHeader) -> String {
     time.map_or_else(|| "?".into(), |time| format!("{time:.0}"))
 }
 
-fn why(fault: &ProofError) -> String {
-    match fault {
+fn why(error: &ProofError) -> String {
+    match error {
         ProofError::Unreadable(error) => format!("the list cannot be read: {}", plain(error)),
         ProofError::Newer(version) => {
             format!("the list is from a newer wraith, with format {version}")
@@ -145,7 +145,7 @@ fn why(fault: &ProofError) -> String {
 }
 
 /// The result of checking a transfer.
-enum Standing {
+enum VerifyOutcome {
     /// All received entries are unchanged.
     Whole,
     /// All received entries are unchanged, but part of the offer failed.
@@ -165,9 +165,9 @@ impl Verify<'_> {
         let (mut differ, mut lacking) = (Vec::new(), Vec::new());
         for list in lists {
             match self.one(list)? {
-                Standing::Whole => {}
-                Standing::Lacking => lacking.push(list.id.as_str()),
-                Standing::Differs => differ.push(list.id.as_str()),
+                VerifyOutcome::Whole => {}
+                VerifyOutcome::Lacking => lacking.push(list.id.as_str()),
+                VerifyOutcome::Differs => differ.push(list.id.as_str()),
             }
         }
         if !differ.is_empty() {
@@ -181,22 +181,22 @@ impl Verify<'_> {
         Ok(())
     }
 
-    fn one(&self, list: &ReceivedList) -> Result<Standing, Failure> {
+    fn one(&self, list: &ReceivedList) -> Result<VerifyOutcome, Failure> {
         let opened = list.open().and_then(|(head, lines)| {
             let lines = lines.verify(&head)?;
             Ok((head, lines))
         });
         let (head, lines) = match opened {
             Ok(opened) => opened,
-            Err(fault @ ProofError::Unreadable(_)) => {
-                return Err(Failure::new(Exit::Disk, format!("{}: {}", list.id, why(&fault))));
+            Err(error @ ProofError::Unreadable(_)) => {
+                return Err(Failure::new(Exit::Disk, format!("{}: {}", list.id, why(&error))));
             }
-            Err(fault @ ProofError::Newer(_)) => {
-                let what = format!("{}: {}", list.id, why(&fault));
+            Err(error @ ProofError::Newer(_)) => {
+                let what = format!("{}: {}", list.id, why(&error));
                 return Err(Failure::new(Exit::Other, what).hint("check it with the newer wraith"));
             }
-            Err(fault @ ProofError::Edited(_)) => {
-                let what = format!("{}: {}; it proves nothing", list.id, why(&fault));
+            Err(error @ ProofError::Edited(_)) => {
+                let what = format!("{}: {}; it proves nothing", list.id, why(&error));
                 return Err(Failure::new(Exit::Verification, what));
             }
         };
@@ -207,15 +207,19 @@ impl Verify<'_> {
         let folder = self.args.moved_to.as_deref().unwrap_or(&head.folder);
         let rest = lines.rest();
         let found = self.compare(lines, folder)?;
-        self.tell(list, &head, folder, &found, rest);
+        self.report(list, &head, folder, &found, rest);
         Ok(match (found.differ, head.receipt.failed) {
-            (0, 0) => Standing::Whole,
-            (0, _) => Standing::Lacking,
-            _ => Standing::Differs,
+            (0, 0) => VerifyOutcome::Whole,
+            (0, _) => VerifyOutcome::Lacking,
+            _ => VerifyOutcome::Differs,
         })
     }
 
-    fn compare(&self, mut lines: ReceivedListReader, folder: &Path) -> Result<Found, Failure> {
+    fn compare(
+        &self,
+        mut lines: ReceivedListReader,
+        folder: &Path,
+    ) -> Result<ComparisonCounts, Failure> {
         let target = TargetDir::open(folder).map_err(|error| {
             let hint = "if the folder was moved: wraith verify OLD --moved-to NEW, where OLD is the former folder or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
@@ -225,15 +229,15 @@ impl Verify<'_> {
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
-        found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))
+        found.map_err(|error| Failure::new(Exit::Verification, why(&error)))
     }
 
-    fn tell(
+    fn report(
         &self,
         list: &ReceivedList,
         head: &ReceiptHeader,
         folder: &Path,
-        found: &Found,
+        found: &ComparisonCounts,
         rest: OmittedCounts,
     ) {
         let (from, folder, at) = (head.from.to_string(), escaped(folder), received_at(head));
@@ -248,7 +252,7 @@ impl Verify<'_> {
             not_received: found.lacking,
             unlisted: rest.files,
         });
-        let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
+        let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), sender_name(head.from));
         let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
         let result = match found.differ {
             0 if found.lacking > 0 => format!("unchanged; {} not received", found.lacking),
@@ -257,7 +261,7 @@ impl Verify<'_> {
             1 => "1 has changed".to_owned(),
             n => format!("{n} have changed"),
         };
-        self.reporter.say(format!("{}: {what}: {result}.", list.id));
+        self.reporter.status(format!("{}: {what}: {result}.", list.id));
         if !rest.is_empty() {
             let rest = Unlisted(rest);
             self.reporter.warn(format!(

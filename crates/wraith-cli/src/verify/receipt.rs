@@ -14,8 +14,8 @@ use wraith::state::{
 };
 use wraith_files::TargetDir;
 
-use super::check::{Checker, Found};
-use super::{escaped, received_at, who};
+use super::check::{Checker, ComparisonCounts};
+use super::{escaped, received_at, sender_name};
 use crate::args::VerifyArgs;
 use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
@@ -24,12 +24,12 @@ use crate::report::{Unlisted, durability_word, name_of};
 use crate::signals::{Signals, blocking};
 
 /// The lines of a receipt or of a received list.
-enum Listed {
+enum EntryReader {
     Receipt(ReceiptReader),
     Record(ReceivedListReader),
 }
 
-impl Listed {
+impl EntryReader {
     fn next_entry(&mut self) -> Result<Option<ReceiptEntry>, ProofError> {
         match self {
             Self::Receipt(lines) => lines.next_entry(),
@@ -61,42 +61,42 @@ pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Re
     let (file, by, reporter) = (file.to_owned(), args.by, Arc::clone(reporter));
     blocking(move || {
         let shown = escaped(&file);
-        let (head, lines) = proven(&file).map_err(|fault| failure(&shown, &fault))?;
+        let (head, lines) = open_verified(&file).map_err(|error| failure(&shown, &error))?;
         if let Some(wanted) = by.filter(|wanted| *wanted != head.by) {
             let signer = head.by;
             let what = format!("{shown}: signed by {signer}, not by {wanted}");
             return Err(Failure::new(Exit::Verification, what));
         }
         let (reporter, signals) = (&*reporter, &signals);
-        let check = Check { reporter, signals, head: &head, rest: lines.rest() };
+        let check = ReceiptCheck { reporter, signals, head: &head, rest: lines.rest() };
         check.run(lines, folder.as_deref().map(Path::new))
     })
     .await
 }
 
-fn proven(file: &Path) -> Result<(ReceiptHeader, Listed), ProofError> {
+fn open_verified(file: &Path) -> Result<(ReceiptHeader, EntryReader), ProofError> {
     let (head, lines) = match open_receipt(File::open(file)?) {
         Ok((head, lines)) => {
             let lines = lines.verify(&head)?;
-            (head, Listed::Receipt(lines))
+            (head, EntryReader::Receipt(lines))
         }
         Err(ProofError::Edited(what)) => {
             // If the file is neither form, the first error is as good as the second.
             let opened = open_received_list(File::open(file)?);
-            let (head, lines) = opened.map_err(|fault| match fault {
+            let (head, lines) = opened.map_err(|error| match error {
                 ProofError::Edited(_) => ProofError::Edited(what),
-                fault => fault,
+                error => error,
             })?;
             let lines = lines.verify(&head)?;
-            (head, Listed::Record(lines))
+            (head, EntryReader::Record(lines))
         }
-        Err(fault) => return Err(fault),
+        Err(error) => return Err(error),
     };
     Ok((head, lines))
 }
 
-fn failure(shown: &str, fault: &ProofError) -> Failure {
-    match fault {
+fn failure(shown: &str, error: &ProofError) -> Failure {
+    match error {
         ProofError::Unreadable(error) => {
             Failure::new(Exit::Disk, format!("{shown}: it cannot be read: {}", plain(error)))
         }
@@ -111,23 +111,23 @@ fn failure(shown: &str, fault: &ProofError) -> Failure {
     }
 }
 
-struct Check<'a> {
+struct ReceiptCheck<'a> {
     reporter: &'a Reporter,
     signals: &'a Signals,
     head: &'a ReceiptHeader,
     rest: OmittedCounts,
 }
 
-impl Check<'_> {
-    fn run(&self, lines: Listed, folder: Option<&Path>) -> Result<(), Failure> {
+impl ReceiptCheck<'_> {
+    fn run(&self, lines: EntryReader, folder: Option<&Path>) -> Result<(), Failure> {
         let found = match folder {
             Some(folder) => Some(self.compare(lines, folder)?),
             None => {
-                self.tell_what_is_missing(lines)?;
+                self.report_missing(lines)?;
                 None
             }
         };
-        self.tell(found.as_ref(), folder);
+        self.report(found.as_ref(), folder);
         let differ = found.map_or(0, |found| found.differ);
         if differ > 0 {
             let what = format!("{differ} differ from the receipt");
@@ -143,8 +143,8 @@ impl Check<'_> {
         }
     }
 
-    fn compare(&self, mut lines: Listed, folder: &Path) -> Result<Found, Failure> {
-        if self.head.is_stream() && matches!(lines, Listed::Receipt(_)) {
+    fn compare(&self, mut lines: EntryReader, folder: &Path) -> Result<ComparisonCounts, Failure> {
+        if self.head.is_stream() && matches!(lines, EntryReader::Receipt(_)) {
             let message = "the receipt is for a stream, which has no name in a folder";
             return Err(Failure::new(Exit::Usage, message).hint("leave the folder out"));
         }
@@ -155,12 +155,12 @@ impl Check<'_> {
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
-        found.map_err(|fault| failed(super::why(&fault)))
+        found.map_err(|error| failed(super::why(&error)))
     }
 
-    fn tell_what_is_missing(&self, mut lines: Listed) -> Result<(), Failure> {
+    fn report_missing(&self, mut lines: EntryReader) -> Result<(), Failure> {
         let checker = |path: &[u8], exception| {
-            super::check::lacks(self.reporter, &wraith_files::shown(path), exception);
+            super::check::report_not_received(self.reporter, &wraith_files::shown(path), exception);
         };
         loop {
             match lines.next_entry() {
@@ -172,12 +172,12 @@ impl Check<'_> {
                     checker(&path, exception);
                 }
                 Ok(Some(_)) => {}
-                Err(fault) => return Err(Failure::new(Exit::Verification, super::why(&fault))),
+                Err(error) => return Err(Failure::new(Exit::Verification, super::why(&error))),
             }
         }
     }
 
-    fn tell(&self, found: Option<&Found>, folder: Option<&Path>) {
+    fn report(&self, found: Option<&ComparisonCounts>, folder: Option<&Path>) {
         let (head, receipt) = (self.head, &self.head.receipt);
         let (by, from, at) = (head.by.to_string(), head.from.to_string(), received_at(head));
         let contact = name_of(head.by);
@@ -202,13 +202,13 @@ impl Check<'_> {
             Some(Durability::CannotSync) => "on storage that cannot be synced",
             Some(Durability::NotAwaited) | None => "not yet on its disk",
         };
-        self.reporter.say(format!(
+        self.reporter.status(format!(
             "{by}{name} has signed that it has {files}, {bytes} from {}, verified, {disk}, {at}.",
-            who(head.from)
+            sender_name(head.from)
         ));
         if let (Some(found), Some(folder)) = (found, folder) {
             let folder = escaped(folder);
-            self.reporter.say(match found.differ {
+            self.reporter.status(match found.differ {
                 0 => format!("{} in {folder}: all as in the receipt.", Files(found.files)),
                 1 => format!("In {folder}, 1 differs from the receipt."),
                 n => format!("In {folder}, {n} differ from the receipt."),

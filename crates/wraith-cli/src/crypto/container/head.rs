@@ -111,13 +111,13 @@ pub fn read(input: &mut Input, with: &Unlock) -> Result<(Algorithm, Chunks), Ope
     let source = names[1];
     // The parameters of the secret that stand before the salt.
     let early = match source {
-        SOURCE_SECRET => Early::Nothing,
-        SOURCE_PASSPHRASE => Early::Cost(cost(&take(input, &mut head, 12)?)?),
+        SOURCE_SECRET => KeySetup::Nothing,
+        SOURCE_PASSPHRASE => KeySetup::Cost(cost(&take(input, &mut head, 12)?)?),
         SOURCE_KEM => {
             let byte = take(input, &mut head, 1)?[0];
             let found = KEMS.iter().find(|(_, each)| *each == byte);
             let (kem, _) = *found.ok_or(OpenError::BadHead)?;
-            Early::Ciphertext(kem, take(input, &mut head, kem.ciphertext_bytes())?)
+            KeySetup::Ciphertext(kem, take(input, &mut head, kem.ciphertext_bytes())?)
         }
         _ => return Err(OpenError::BadHead),
     };
@@ -131,33 +131,33 @@ pub fn read(input: &mut Input, with: &Unlock) -> Result<(Algorithm, Chunks), Ope
     }
 }
 
-enum Early {
+enum KeySetup {
     Nothing,
     Cost(Argon2Params),
     Ciphertext(kem::Algorithm, Vec<u8>),
 }
 
-fn secret(early: &Early, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+fn secret(early: &KeySetup, with: &Unlock, salt: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
     match (early, with) {
-        (Early::Nothing, Unlock::Secret(secret)) => Ok(secret.clone()),
-        (Early::Nothing, _) => Err(OpenError::OtherSecret {
+        (KeySetup::Nothing, Unlock::Secret(secret)) => Ok(secret.clone()),
+        (KeySetup::Nothing, _) => Err(OpenError::OtherSecret {
             with: "with a key in hexadecimal",
             next: "use -k FILE with the key that encrypted it",
         }),
-        (Early::Cost(cost), Unlock::Passphrase(passphrase)) => {
+        (KeySetup::Cost(cost), Unlock::Passphrase(passphrase)) => {
             stretch(*cost, passphrase, salt).map_err(|_| OpenError::Failed)
         }
-        (Early::Cost(cost), Unlock::Asked(ask)) => {
+        (KeySetup::Cost(cost), Unlock::Asked(ask)) => {
             stretch(*cost, &ask()?, salt).map_err(|_| OpenError::Failed)
         }
-        (Early::Cost(_), _) => Err(OpenError::OtherSecret {
+        (KeySetup::Cost(_), _) => Err(OpenError::OtherSecret {
             with: "with a passphrase",
             next: "use -p, or --passphrase-file FILE",
         }),
-        (Early::Ciphertext(kem, ciphertext), Unlock::Kem(key)) if key.algorithm() == *kem => {
+        (KeySetup::Ciphertext(kem, ciphertext), Unlock::Kem(key)) if key.algorithm() == *kem => {
             key.decapsulate(ciphertext).map_err(|_| OpenError::WrongSecret)
         }
-        (Early::Ciphertext(..), _) => {
+        (KeySetup::Ciphertext(..), _) => {
             let (with, next) = match with {
                 Unlock::Kem(_) => {
                     ("for the owner of another private key", "use -k FILE with that private key")

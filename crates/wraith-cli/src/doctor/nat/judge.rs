@@ -9,7 +9,7 @@ use crate::doctor::Check;
 
 /// The measured properties.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct NatMeasurements {
     /// The observers of the first socket, with the address that each of them saw.
     pub observations: Vec<ObservedAddress>,
     pub mapping: Option<Mapping>,
@@ -23,7 +23,7 @@ pub(super) struct Facts {
 }
 
 /// Returns the check of one address family.
-pub(super) fn judge(facts: &Facts) -> Check {
+pub(super) fn judge(facts: &NatMeasurements) -> Check {
     let Some(first) = facts.observations.first() else {
         let meaning = "it is unknown whether peers can reach this machine";
         return Check::none(
@@ -49,7 +49,7 @@ pub(super) fn judge(facts: &Facts) -> Check {
 }
 
 /// Returns the check for a machine whose outside address is its own.
-fn without_nat(facts: &Facts) -> Check {
+fn without_nat(facts: &NatMeasurements) -> Check {
     let meaning = match facts.other_port {
         Some(false) => {
             "a firewall lets in only answers: direct transfers work, because both sides send"
@@ -62,7 +62,7 @@ fn without_nat(facts: &Facts) -> Check {
 }
 
 /// Returns the check for a NAT that gives each destination another port.
-fn per_destination(facts: &Facts) -> Check {
+fn per_destination(facts: &NatMeasurements) -> Check {
     let meaning = match facts.allocation {
         Some(Allocation::Sequential) => {
             "each destination sees another port; the ports count up, so guessing the next one usually works"
@@ -77,7 +77,7 @@ fn per_destination(facts: &Facts) -> Check {
 }
 
 /// Returns the check for a NAT with too few observers.
-fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
+fn unknown(facts: &NatMeasurements, is_ipv4: bool) -> Check {
     let meaning = "there is a NAT; it is unknown whether direct transfers work";
     let next = match is_ipv4 {
         true => {
@@ -91,7 +91,7 @@ fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
 }
 
 /// Describes the measured properties of a NAT.
-fn found(facts: &Facts) -> String {
+fn found(facts: &NatMeasurements) -> String {
     let mapped = match facts.mapping {
         Some(mapping) => format!("{mapping} mapping"),
         None if asked_at_two_ports(&facts.observations) => {
@@ -115,7 +115,7 @@ fn found(facts: &Facts) -> String {
     format!("{mapped}, {lets_in}, {ports}, {hairpin}; {lifetime}{seen}")
 }
 
-fn lets_in(facts: &Facts) -> String {
+fn lets_in(facts: &NatMeasurements) -> String {
     match facts.other_port {
         // A NAT that blocks other ports of a contacted address blocks other addresses too.
         Some(false) => format!("{} filtering", filtering(false, false)),
@@ -148,21 +148,21 @@ mod tests {
     use super::*;
     use crate::doctor::Status;
 
-    fn facts(mapping: Option<Mapping>, allocation: Option<Allocation>) -> Facts {
+    fn facts(mapping: Option<Mapping>, allocation: Option<Allocation>) -> NatMeasurements {
         let at = |text: &str| text.parse().unwrap();
         let observation = ObservedAddress { by: at("9.9.9.9:1"), at: at("11.1.1.2:5000") };
-        Facts {
+        NatMeasurements {
             observations: vec![observation],
             mapping,
             allocation,
             hairpin: Some(false),
-            ..Facts::default()
+            ..NatMeasurements::default()
         }
     }
 
     #[test]
     fn what_is_not_measured_is_said_to_be() {
-        let nobody = judge(&Facts::default());
+        let nobody = judge(&NatMeasurements::default());
         assert!(nobody.status == Status::None && nobody.found.contains("not measured"));
         let one = judge(&facts(None, Some(Allocation::Preserving)));
         assert!(one.status == Status::None && one.next.unwrap().contains("second relay"));
@@ -170,7 +170,7 @@ mod tests {
             let check = judge(&facts(mapping, None));
             assert!(check.found.contains("lifetime not measured (--lifetime)"), "{check:?}");
             assert!(check.found.contains("filtering not measured"), "{check:?}");
-            let told_apart = judge(&Facts { lifetime: true, ..facts(mapping, None) });
+            let told_apart = judge(&NatMeasurements { lifetime: true, ..facts(mapping, None) });
             assert!(!told_apart.found.contains("lifetime"), "{told_apart:?}");
         }
     }
@@ -180,14 +180,15 @@ mod tests {
         let at = |text: &str| text.parse().unwrap();
         let by = |by: &str| ObservedAddress { by: at(by), at: at("11.1.1.2:5000") };
         let observations = vec![by("9.9.9.9:1"), by("9.9.9.9:2")];
-        let same = Facts { observations, ..facts(None, Some(Allocation::Preserving)) };
+        let same = NatMeasurements { observations, ..facts(None, Some(Allocation::Preserving)) };
         let check = judge(&same);
         assert!(check.status == Status::Ok && check.meaning.contains("probably"), "{check:?}");
         assert!(check.found.contains("no second address asked"), "{check:?}");
-        let open = judge(&Facts { other_port: Some(true), ..same });
+        let open = judge(&NatMeasurements { other_port: Some(true), ..same });
         assert!(open.found.contains("lets in other ports of contacted addresses"), "{open:?}");
         assert!(!open.found.contains("filtering"), "whether other addresses get in is not known");
-        let closed = Facts { other_port: Some(false), ..facts(Some(Mapping::None), None) };
+        let closed =
+            NatMeasurements { other_port: Some(false), ..facts(Some(Mapping::None), None) };
         let check = judge(&closed);
         assert!(check.found.contains("address-and-port-dependent filtering"), "{check:?}");
         assert!(check.status == Status::Ok && check.meaning.contains("firewall"), "{check:?}");

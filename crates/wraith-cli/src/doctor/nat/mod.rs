@@ -17,7 +17,7 @@ use wraith_dht::AddressQuery;
 use wraith_transport::nat::{Mapping, ObservedAddress, allocation, mapping};
 use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
 
-use self::judge::{Facts, judge};
+use self::judge::{NatMeasurements, judge};
 use super::Check;
 use super::internet::open;
 use crate::args::MeetingArgs;
@@ -55,7 +55,7 @@ impl Observer {
     }
 
     /// Asks at `port`, one of the observer's ports, for the outside address of `socket`.
-    async fn see(&self, socket: &Endpoint, port: SocketAddr) -> Option<ObservedAddress> {
+    async fn observe(&self, socket: &Endpoint, port: SocketAddr) -> Option<ObservedAddress> {
         let at = match self {
             Self::Relay { secret, .. } => socket.observe(*secret, port).await.ok()?,
             Self::Node(node) => {
@@ -85,38 +85,38 @@ pub async fn check(
     let mut checks = Vec::new();
     for answers in answers(socket, observers).await {
         let facts = measure(socket, &own, &answers).await;
-        checks.push(judge(&Facts { lifetime, ..facts }));
+        checks.push(judge(&NatMeasurements { lifetime, ..facts }));
     }
     if checks.is_empty() {
-        checks.push(judge(&Facts::default()));
+        checks.push(judge(&NatMeasurements::default()));
     }
     checks
 }
 
 /// A sighting of a socket, and its observer.
-type Answer = (ObservedAddress, Observer);
+type Observation = (ObservedAddress, Observer);
 
 /// Returns the sightings of `socket`, grouped by address family; families without any are left out.
-async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Answer>> {
+async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Observation>> {
     let mut asking = JoinSet::new();
     for observer in observers {
         for port in observer.ports() {
             let (socket, observer) = (socket.clone(), observer.clone());
-            asking.spawn(async move { Some((observer.see(&socket, port).await?, observer)) });
+            asking.spawn(async move { Some((observer.observe(&socket, port).await?, observer)) });
         }
     }
-    let mut answers: Vec<Answer> = asking.join_all().await.into_iter().flatten().collect();
+    let mut answers: Vec<Observation> = asking.join_all().await.into_iter().flatten().collect();
     answers.sort_by_key(|(observation, _)| observation.by);
     let (v4, v6) = answers.into_iter().partition(|(observation, _)| observation.at.is_ipv4());
-    let families: [Vec<Answer>; 2] = [v4, v6];
+    let families: [Vec<Observation>; 2] = [v4, v6];
     families.into_iter().filter(|family| !family.is_empty()).collect()
 }
 
-async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts {
+async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Observation]) -> NatMeasurements {
     let observations: Vec<_> = answers.iter().map(|(observation, _)| *observation).collect();
     let port = socket.local_addr().port();
     let mapping = mapping(own, port, &observations);
-    let mut facts = Facts { observations, mapping, ..Facts::default() };
+    let mut facts = NatMeasurements { observations, mapping, ..NatMeasurements::default() };
     let Some((first, observer)) = answers.first() else { return facts };
     if mapping == Some(Mapping::None) {
         facts.other_port = other_port(answers).await;
@@ -127,7 +127,7 @@ async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts
     // One after the other: the order of the ports reveals the allocation.
     for _ in 0..SOCKETS {
         let Ok(other) = open(None) else { break };
-        let Some(seen) = observer.see(&other, first.by).await else { break };
+        let Some(seen) = observer.observe(&other, first.by).await else { break };
         ports.push((other.local_addr().port(), seen.at.port()));
         last = Some((other, seen.at));
     }
@@ -143,7 +143,7 @@ async fn measure(socket: &Endpoint, own: &[IpAddr], answers: &[Answer]) -> Facts
 /// Returns whether packets from another port of a contacted address get through. It asks a relay
 /// that is known to answer at both ports. Returns None without such a relay, or if it no longer
 /// answers.
-async fn other_port(answers: &[Answer]) -> Option<bool> {
+async fn other_port(answers: &[Observation]) -> Option<bool> {
     let answers_at = |port| answers.iter().any(|(observation, _)| observation.by == port);
     let (secret, of, other) = answers.iter().find_map(|(_, observer)| match observer {
         Observer::Relay { secret, of, other: Some(other) }

@@ -19,12 +19,12 @@ const LONG_AAD: [u8; 128] = [0x17; 128];
 
 /// The parts of the measured time besides the text.
 #[derive(Clone, Copy)]
-enum Beside {
+enum MeasuredParts {
     Record,
     NewKey,
 }
 
-impl Beside {
+impl MeasuredParts {
     const fn aad(self) -> &'static [u8] {
         match self {
             Self::Record => &RECORD_AAD,
@@ -46,11 +46,11 @@ struct Keys {
     algorithm: Algorithm,
     raw: Vec<u8>,
     ready: Box<dyn Aead>,
-    beside: Beside,
+    beside: MeasuredParts,
 }
 
 impl Keys {
-    fn new(algorithm: Algorithm, beside: Beside) -> Result<Self, String> {
+    fn new(algorithm: Algorithm, beside: MeasuredParts) -> Result<Self, String> {
         let raw = key(algorithm.key_bytes());
         let ready = algorithm.key(&raw).map_err(|error| error.to_string())?;
         Ok(Self { algorithm, raw, ready, beside })
@@ -62,8 +62,8 @@ impl Keys {
         work: impl FnOnce(&dyn Aead) -> Result<T, AeadError>,
     ) -> Result<T, AeadError> {
         match self.beside {
-            Beside::Record => work(&*self.ready),
-            Beside::NewKey => work(&*self.algorithm.key(black_box(&self.raw))?),
+            MeasuredParts::Record => work(&*self.ready),
+            MeasuredParts::NewKey => work(&*self.algorithm.key(black_box(&self.raw))?),
         }
     }
 }
@@ -72,11 +72,13 @@ pub fn rows(bytes: u32, rows: &mut Vec<Row>) {
     let len = bytes as usize;
     for &algorithm in Algorithm::ALL {
         let backend = algorithm.backend();
-        for beside in [Beside::Record, Beside::NewKey] {
+        for beside in [MeasuredParts::Record, MeasuredParts::NewKey] {
             let name = format!("{algorithm} encrypt{}", beside.suffix());
             let scope = match beside {
-                Beside::Record => "13 bytes of associated data, one text in place, and its tag",
-                Beside::NewKey => {
+                MeasuredParts::Record => {
+                    "13 bytes of associated data, one text in place, and its tag"
+                }
+                MeasuredParts::NewKey => {
                     "a key set up, 128 bytes of associated data, one text in place, and its tag"
                 }
             };
@@ -84,8 +86,8 @@ pub fn rows(bytes: u32, rows: &mut Vec<Row>) {
             rows.push(Row::new(name, Some(bytes), scope, &backend, seal));
             let name = format!("{algorithm} decrypt{}", beside.suffix());
             let scope = match beside {
-                Beside::Record => "13 bytes of associated data, one text in place, verified",
-                Beside::NewKey => {
+                MeasuredParts::Record => "13 bytes of associated data, one text in place, verified",
+                MeasuredParts::NewKey => {
                     "a key set up, 128 bytes of associated data, one text in place, verified"
                 }
             };
@@ -95,7 +97,7 @@ pub fn rows(bytes: u32, rows: &mut Vec<Row>) {
     }
 }
 
-fn sealing(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, String> {
+fn sealing(algorithm: Algorithm, beside: MeasuredParts, len: usize) -> Result<Work, String> {
     let (mut text, mut tag) = (vec![0; len], vec![0; algorithm.tag_bytes()]);
     let nonce = vec![0; algorithm.nonce_bytes()];
     let keys = Keys::new(algorithm, beside)?;
@@ -106,7 +108,7 @@ fn sealing(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, Str
 
 /// Measures opening. Sealing the texts, all with one nonce, is not measured. Each text must be
 /// sealed again, because an opened one cannot be opened again.
-fn opening(algorithm: Algorithm, beside: Beside, len: usize) -> Result<Work, String> {
+fn opening(algorithm: Algorithm, beside: MeasuredParts, len: usize) -> Result<Work, String> {
     let nonce = vec![0; algorithm.nonce_bytes()];
     let keys = Keys::new(algorithm, beside)?;
     let count = (TEXTS_BYTES / len.max(1)).clamp(1, 64);

@@ -44,7 +44,7 @@ impl Row {
     }
 
     /// Prepares the operation, and runs it once.
-    pub fn begin(&self) -> Result<Work, String> {
+    pub fn prepare(&self) -> Result<Work, String> {
         (self.make)()
     }
 
@@ -114,7 +114,7 @@ mod tests {
             if is_slow {
                 continue;
             }
-            match row.begin() {
+            match row.prepare() {
                 Ok(_) => {}
                 Err(why) => panic!("{}: {why}", row.name),
             }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use wraith::state::{ContactName, ContactStore, LastSeen};
 use wraith::{NodeId, Role};
 
-use super::command::{refused, tell};
+use super::command::{contact_failure, report_contact};
 use crate::ask::Answers;
 use crate::config;
 use crate::failure::Failure;
@@ -17,14 +17,14 @@ use crate::signals::Signals;
 
 /// Whether the user has answered never. A listener may have started before that was in the config
 /// file.
-static NEVER: AtomicBool = AtomicBool::new(false);
+static NEVER_ASK: AtomicBool = AtomicBool::new(false);
 
 /// Maximum number of attempts to type a valid name.
 const TRIES: u32 = 5;
 
 /// Whether to save an unknown peer as a contact.
 #[derive(Clone, Copy, Debug)]
-pub enum Keep<'a> {
+pub enum SaveContact<'a> {
     /// Save it under this name.
     As(&'a ContactName),
     /// Ask, if the terminal is interactive.
@@ -32,7 +32,7 @@ pub enum Keep<'a> {
     No,
 }
 
-impl<'a> Keep<'a> {
+impl<'a> SaveContact<'a> {
     /// Returns the choice that the options of a command make.
     pub fn of(save_as: Option<&'a ContactName>, may_ask: bool) -> Self {
         match save_as {
@@ -45,26 +45,26 @@ impl<'a> Keep<'a> {
 
 /// The other side of a successful transfer.
 #[derive(Clone, Debug)]
-pub struct Other {
+pub struct TransferPeer {
     pub node_id: NodeId,
     pub role: Role,
     pub last_seen: LastSeen,
 }
 
-/// Stores the last_seen, if the other side is a contact or becomes one.
+/// Stores where the other side was seen, if it is a contact or becomes one.
 ///
 /// # Errors
 /// The peer was to be saved under a name and could not be. Any other failure is only a warning,
 /// because the transfer is done.
 pub async fn after_transfer(
-    other: &Other,
-    keep: Keep<'_>,
+    other: &TransferPeer,
+    keep: SaveContact<'_>,
     answers: &Answers,
     signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    match (remember(other, keep, answers, signals, reporter).await, keep) {
-        (Err(failure), Keep::As(name)) => {
+    match (update_contacts(other, keep, answers, signals, reporter).await, keep) {
+        (Err(failure), SaveContact::As(name)) => {
             let message = format!(
                 "everything was transferred, but the {} could not be saved as {name}: {}",
                 other.role, failure.message
@@ -79,9 +79,9 @@ pub async fn after_transfer(
     }
 }
 
-async fn remember(
-    other: &Other,
-    keep: Keep<'_>,
+async fn update_contacts(
+    other: &TransferPeer,
+    keep: SaveContact<'_>,
     answers: &Answers,
     signals: &Signals,
     reporter: &Reporter,
@@ -89,42 +89,42 @@ async fn remember(
     let store = home::open()?.contacts();
     let known = store.load()?.with(other.node_id).is_some();
     match keep {
-        Keep::As(name) => add(&store, name, other, reporter),
+        SaveContact::As(name) => add(&store, name, other, reporter),
         _ if known => store.change(|book| -> Result<_, Failure> {
             book.record_seen(other.node_id, &other.last_seen, Timestamp::now());
             Ok(())
         }),
-        Keep::Ask if reporter.is_interactive() && !NEVER.load(Relaxed) => {
-            ask(&store, other, answers, signals, reporter).await
+        SaveContact::Ask if reporter.is_interactive() && !NEVER_ASK.load(Relaxed) => {
+            ask_for_name(&store, other, answers, signals, reporter).await
         }
-        Keep::Ask | Keep::No => Ok(()),
+        SaveContact::Ask | SaveContact::No => Ok(()),
     }
 }
 
 fn add(
     store: &ContactStore,
     name: &ContactName,
-    other: &Other,
+    other: &TransferPeer,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let (contact, is_new) = store.change(|book| -> Result<_, Failure> {
         let is_new = book.with(other.node_id).is_none();
-        book.add(name, other.node_id).map_err(refused)?;
+        book.add(name, other.node_id).map_err(contact_failure)?;
         book.record_seen(other.node_id, &other.last_seen, Timestamp::now());
         Ok((book.with(other.node_id).cloned().expect("it was just added"), is_new))
     })?;
     if is_new {
-        tell(&contact, Some("added"), reporter);
-        reporter.say(format!(
+        report_contact(&contact, Some("added"), reporter);
+        reporter.status(format!(
             "{name} is a contact now: wraith send FILE --to {name}, while wraith listen runs there."
         ));
     }
     Ok(())
 }
 
-async fn ask(
+async fn ask_for_name(
     store: &ContactStore,
-    other: &Other,
+    other: &TransferPeer,
     answers: &Answers,
     signals: &Signals,
     reporter: &Reporter,
@@ -145,9 +145,9 @@ async fn ask(
         match text.to_lowercase().as_str() {
             "" | "n" | "no" => return Ok(()),
             "never" => {
-                NEVER.store(true, Relaxed);
+                NEVER_ASK.store(true, Relaxed);
                 let path = config::never_ask_for_contacts()?;
-                reporter.say(format!(
+                reporter.status(format!(
                     "wraith will not ask this again ({}). To undo: wraith config unset no-contacts",
                     path.display()
                 ));
