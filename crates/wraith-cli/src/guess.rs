@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_is_told_from_what_is_only_like_it() {
+    fn guesses_distinguish_mistakes_from_similar_words() {
         assert!(of_an_address("https://example.org/x").is_some());
         for none in ["a://", "://x", "C:\\x", "7-crater-lemon", "no address://x"] {
             assert_eq!(of_an_address(none), None);

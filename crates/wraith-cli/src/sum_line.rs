@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_on_one_line_and_are_else_what_they_are() {
+    fn names_stay_on_one_line_and_are_otherwise_unchanged() {
         for for_people in [true, false] {
             assert_eq!(line("ab", b"x y", for_people), b"ab  x y");
             assert_eq!(line("ab", b"x\n\\\ry", for_people), b"\\ab  x\\n\\\\\\ry");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_began_anew_continues_without() {
+    fn the_repeated_command_leaves_out_new() {
         let words = os(&["send", "--new", "-n", "2", "--", "--new", "film"]);
         assert_eq!(line(&without_beginning_anew(words)), "wraith send -n 2 -- --new film");
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_was_made_stands_where_it_was_asked_for() {
+    fn the_repeated_command_has_the_made_code_in_place_of_the_option() {
         for (typed, again) in [
             (&["receive", "--code", "-o", "x"][..], "wraith receive 7-crater-lemon -o x"),
             (&["rx", "-y", "--expires", "60", "--code"], "wraith rx -y 7-crater-lemon"),

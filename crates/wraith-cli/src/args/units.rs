@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_bytes_have_no_unit_and_what_has_one_is_answered_in_digits() {
+    fn a_byte_option_with_a_unit_suggests_digits() {
         assert_eq!(plain_bytes("1024"), Ok(1024));
         assert!(plain_bytes("1k").unwrap_err().ends_with("in digits: 1024"));
         for wrong in ["", "k", "-1", "99999999999999999999", "1 000"] {

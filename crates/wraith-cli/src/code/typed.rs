@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_tickets_are_told_apart() {
+    fn codes_and_tickets_are_distinguished() {
         let code = source("7-crater-lemon");
         assert!(matches!(code, Ok(SourceChoice::From(Source::Code(_)))), "the docs say this one");
         for pasted in ["wraith receive 7-crater-lemon", " '7-crater-lemon' ", "“7-crater-lemon”"]

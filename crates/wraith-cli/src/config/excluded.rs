@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_on_the_command_line_excludes_what_cannot_go_with_it() {
+    fn arguments_exclude_conflicting_settings() {
         let by = |words: &[&str]| by(&words.iter().map(OsString::from).collect::<Vec<_>>());
         assert!(by(&["wraith", "receive", "--dry-run", "x"]).contains("receive", "yes"));
         assert!(by(&["wraith", "receive", "-y", "x"]).contains("receive", "dry-run"));

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_s_own_value_goes_before_that_of_all() {
+    fn a_setting_of_one_command_overrides_the_common_one() {
         let file = file("timeout = 5\n[send]\ntimeout = 7\n").unwrap();
         assert_eq!(file.value("send", "timeout").unwrap().value, "7");
         assert_eq!(file.value("receive", "timeout").unwrap().value, "5");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_file_line_and_key() {
+    fn a_config_mistake_is_reported_with_file_line_and_key() {
         let fault = |text| file(text).unwrap_err();
         let unknown = fault("# mine\n\n[send]\ntiemout = 7\n");
         assert_eq!(unknown.message, "/home/config.toml, line 4: unknown key send.tiemout");

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_what_is_like_it() {
+    fn an_unknown_name_is_reported_with_similar_names() {
         let failure = named::<hash::Algorithm>("sha265\x1b").unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);
         assert!(!failure.message.contains('\x1b'), "{}", failure.message);

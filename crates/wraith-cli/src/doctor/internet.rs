@@ -144,7 +144,7 @@ mod tests {
     use crate::args::Switch;
 
     #[tokio::test]
-    async fn a_dht_that_is_off_is_not_asked_and_one_that_is_silent_is_a_warning() {
+    async fn a_disabled_dht_is_not_queried_and_a_silent_one_is_a_warning() {
         let off = MeetingArgs { dht: Switch::Off, ..MeetingArgs::default() };
         let (check, nodes) = try_dht(&off).await;
         assert!(check.status == Status::None && nodes.is_empty());

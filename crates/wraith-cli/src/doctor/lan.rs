@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn multicast_that_is_not_heard_is_a_warning_with_a_way_round() {
+    fn missing_multicast_is_a_warning_with_a_workaround() {
         let result =
             |interfaces, joined, ipv4| Ok(ProbeResult { interfaces, joined, ipv4, ipv6: false });
         for probed in [
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_not_there_is_a_failure() {
+    async fn an_unreachable_server_is_a_failure() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let check = server_check(&free.to_string(), &Proxies::none()).await;
         assert_eq!(check.status, Status::Fail);

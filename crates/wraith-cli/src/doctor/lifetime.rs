@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_lies_between_an_answer_and_a_silence() {
+    fn the_reported_lifetime_lies_between_an_answer_and_a_silence() {
         let check = judged(&[(24, true), (48, true), (104, false), (168, false)]);
         assert!(check.found.contains("after 48 s of silence, not after 104 s"), "{check:?}");
         assert_eq!(check.status, Status::Ok);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nat_that_forgets_before_it_is_reminded_is_a_warning_and_nobody_there_is_nothing() {
+    fn a_mapping_shorter_than_the_keep_alive_is_a_warning_and_no_answer_is_no_result() {
         let check = judged(&[(8, true), (24, false), (48, false)]);
         assert!(
             check.status == Status::Warn && check.found.contains("not after 24 s"),

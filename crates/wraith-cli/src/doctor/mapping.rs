@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_router_says_is_told_with_what_to_do() {
+    fn router_answers_are_reported_with_advice() {
         let external = "11.1.1.2:7000".parse().unwrap();
         let mapped = check(&Mapping::Mapped { external, protocol: Protocol::Pcp });
         assert!(mapped.status == Status::Ok && mapped.found.contains("11.1.1.2:7000"));

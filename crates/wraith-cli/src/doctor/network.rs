@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_addresses_mean_depends_on_the_best_of_them() {
+    fn the_address_check_follows_the_best_address() {
         let of = |list: &[&str]| {
             addresses(&list.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<_>>())
         };

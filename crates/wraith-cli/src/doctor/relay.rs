@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn how_datagrams_go_decides_what_a_relay_is_good_for() {
+    fn the_relay_check_depends_on_udp_reachability() {
         let of = |transport, udp: Option<&str>, through| {
             let mut status = RelayStatus::default();
             status.transport = transport;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_that_cannot_be_used_fails_and_says_what_to_do() {
+    fn an_unusable_relay_is_a_failure_with_advice() {
         let of = |port, error: RelayError| unusable(&server(port), None, &error);
         assert!(of(4443, RelayError::Timeout).next.unwrap().contains("port 443"));
         let refused = of(443, RelayError::Refused(wraith_relay::Refusal::Token));

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_here_needs_no_room() {
+    fn present_files_need_no_free_space() {
         let previewed = |path: &str, outcome| Previewed {
             entry: Entry {
                 path: RelPath::parse(path.as_bytes()).unwrap(),

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_line_says_it_all() {
+    fn a_log_line_has_all_figures() {
         let line = "50%  500 MB of 1.00 GB  250 MB/s  2 s left  over lan  disk-bound";
         assert_eq!(plain(&half()), line);
     }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_depends_on_the_width() {
+    fn the_progress_line_fits_the_width() {
         let at = |columns| lines(&several(&["holiday/film.mov"]), columns, 24, false);
         assert_eq!(at(20)[1], "50%  250 MB/s");
         assert_eq!(at(40)[0], "  holiday/film.mov        45%    100 MB");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_never_reaches_the_last_column_whatever_the_name() {
+    fn a_progress_line_never_reaches_the_last_column() {
         let names = [
             "holiday/film.mov",
             "写真/とても長い名前の動画ファイル.mov",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_terminal_keeps_its_rows_for_what_was_said() {
+    fn a_low_terminal_keeps_its_rows_for_messages() {
         let many = several(&["a", "b", "c", "d", "e"]);
         assert_eq!(lines(&many, 80, 24, false).len(), FILES_MAX + 1);
         assert_eq!(lines(&many, 80, 4, false).len(), 2);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn while_nobody_is_connected_there_is_no_rate() {
+    fn without_a_connection_there_is_no_rate() {
         let mut waiting = half();
         waiting.is_waiting = true;
         assert_eq!(plain(&waiting), "50%  500 MB of 1.00 GB  not connected");

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_logged_unless_it_is_asked_for() {
+    fn the_log_is_off_by_default() {
         assert!(filter(&LogArgs::default()).is_none());
         let level = |args: LogArgs| filter(&args).unwrap().default_level().unwrap();
         let of = |verbose| LogArgs { verbose, ..LogArgs::default() };

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_room_stays_as_it_is_and_a_long_word_stays_whole() {
+    fn fitting_lines_stay_unchanged_and_long_words_whole() {
         for same in ["", "a  b   c ", "Accept? [y/N] ", "\n\nx\n", "a-word-of-twenty-five-letter"] {
             assert_eq!(at_words(same, 20), same);
         }

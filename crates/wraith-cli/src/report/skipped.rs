@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_bounded() {
+    fn messages_about_skipped_entries_are_bounded() {
         let mut left_out = SkippedNames::default();
         let path = "ä".repeat(4096);
         let said: Vec<_> = (0..1000).filter_map(|_| left_out.line(&path, "why", false)).collect();

@@ -92,7 +92,7 @@ mod tests {
     };
 
     #[test]
-    fn a_line_says_what_moved_and_what_was_there() {
+    fn a_summary_counts_moved_and_present_files() {
         let all = Summary { moved: 2, bytes: 4_000_000, bytes_moved: 4_000_000, ..NOTHING };
         assert_eq!(all.line(), "Received 2 files, 4.00 MB in 2.00 s (2.00 MB/s), verified.");
         let kernel = Summary { not_yet_on_disk: true, ..all };

@@ -79,7 +79,7 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
 }
 
 #[test]
-fn a_file_that_is_replaced_is_said_to_be() {
+fn a_file_replaced_while_it_is_sent_is_reported() {
     let world = transfer_while("replaced", |victim| {
         let other = victim.with_file_name("other");
         // A small file, or the victim would be sent meanwhile.
@@ -90,7 +90,7 @@ fn a_file_that_is_replaced_is_said_to_be() {
 }
 
 #[test]
-fn what_is_deleted_is_not_moved_to_its_end() {
+fn a_deleted_source_or_target_ends_the_transfer_early() {
     const BYTES: u64 = 40_000_000;
     for is_target in [false, true] {
         let world = World::new();

@@ -31,7 +31,7 @@ fn closed(folder: &Path) {
 }
 
 #[test]
-fn what_is_there_already_is_up_to_date_on_both_sides() {
+fn present_files_are_up_to_date_on_both_sides() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);
@@ -43,7 +43,7 @@ fn what_is_there_already_is_up_to_date_on_both_sides() {
 }
 
 #[test]
-fn what_failed_is_said_once_and_passes_for_nothing_received() {
+fn failed_files_are_reported_once_and_not_counted_as_received() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::file(&root.join("a"), 1, 200_000);
@@ -57,7 +57,7 @@ fn what_failed_is_said_once_and_passes_for_nothing_received() {
 }
 
 #[test]
-fn what_arrived_beside_a_failed_file_is_counted_alone() {
+fn files_beside_a_failed_one_are_counted_alone() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::file(&root.join("blocked/large"), 1, 200_000);
@@ -103,7 +103,7 @@ fn a_dry_run_does_not_call_a_copy_with_another_time_something_else() {
 }
 
 #[test]
-fn both_sides_say_that_nobody_waited_for_the_disk() {
+fn both_sides_report_that_the_disk_was_not_awaited() {
     for (at_receiver, words) in
         [(&["--no-sync"][..], ", verified, not yet on disk."), (&[], ", verified.")]
     {

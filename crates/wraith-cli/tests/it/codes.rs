@@ -64,7 +64,7 @@ fn wrong_words_burn_the_code_and_both_sides_say_so() {
 }
 
 #[test]
-fn a_word_that_does_not_exist_is_told_and_costs_nothing() {
+fn an_unknown_code_word_is_reported_without_using_up_the_code() {
     let _alone = lan::alone();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
@@ -138,7 +138,7 @@ fn after_a_kill_the_same_code_continues() {
 }
 
 #[test]
-fn a_code_that_nobody_uses_expires() {
+fn an_unused_code_expires() {
     let _alone = lan::alone();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--expires", "1"]].concat());
@@ -150,7 +150,7 @@ fn a_code_that_nobody_uses_expires() {
 }
 
 #[test]
-fn without_any_place_to_meet_the_ticket_is_shown_and_said_why() {
+fn without_a_meeting_place_a_ticket_is_shown_with_the_reason() {
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], &["--lan", "off"]);
     let ready = sender.event("ready");
@@ -220,7 +220,7 @@ fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
 }
 
 #[test]
-fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
+fn only_requested_places_that_are_unusable_are_reported() {
     let _alone = lan::alone();
     let world = World::new();
     let looked = |more: &[&str]| {

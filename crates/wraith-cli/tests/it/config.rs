@@ -56,7 +56,7 @@ fn pair(value: &str, source: &str) -> (String, String) {
 }
 
 #[test]
-fn secrets_are_not_listed_and_told_to_who_asks_for_one() {
+fn secrets_are_hidden_in_lists_and_shown_on_request() {
     let config = Config::new("relay-token = \"topsecret\"\n");
     for words in [&["config", "list"][..], &["config", "list", "--json"]] {
         let mut command = config.command(words);
@@ -83,7 +83,7 @@ fn a_key_that_is_a_table_too_takes_nothing_away() {
 }
 
 #[test]
-fn each_source_goes_before_the_next() {
+fn config_sources_override_in_order() {
     let config = Config::new("");
     let nothing = |_: &mut Command| ();
     assert_eq!(config.setting(nothing, "send.lan"), pair("all", "default"));
@@ -104,7 +104,7 @@ fn each_source_goes_before_the_next() {
 /// The timeout of a sender without a receiver reveals the effective value. With the value from the
 /// file it gives up, otherwise it waits.
 #[test]
-fn a_command_does_what_the_file_says_unless_it_is_told_otherwise() {
+fn arguments_override_the_config_file() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1000);
@@ -230,7 +230,7 @@ fn the_file_is_in_the_home_folder() {
 
 /// As a setting, it would silently redirect every `wraith send` to that contact.
 #[test]
-fn what_is_about_one_command_is_no_setting() {
+fn options_about_one_transfer_are_no_settings() {
     let config = Config::new("");
     let film = config.world.source().join("film.mov");
     tree::file(&film, 1, 1000);
@@ -278,7 +278,7 @@ fn a_variable_without_a_command_is_for_all_that_have_the_option() {
 }
 
 #[test]
-fn a_variable_of_one_command_goes_before_the_named_one_of_all() {
+fn a_variable_of_one_command_overrides_the_common_one() {
     let config = Config::new("");
     let both = |command: &mut Command| {
         command.env("WRAITH_LAN", "lo").env("WRAITH_SEND_LAN", "off");
@@ -304,7 +304,7 @@ fn a_path_in_the_file_may_begin_at_the_users_home() {
 }
 
 #[test]
-fn a_wrong_variable_is_told_by_list_and_doctor() {
+fn a_wrong_variable_is_reported_by_list_and_doctor() {
     let config = Config::new("");
     for words in [&["config", "list"][..], &["doctor", "--lan", "off"]] {
         let output = config.command(words).env("WRAITH_SEND_RATE", "fast").output().unwrap();

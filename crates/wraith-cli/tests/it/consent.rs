@@ -98,7 +98,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
 }
 
 #[test]
-fn an_offer_of_more_is_asked_about_again_and_a_no_holds() {
+fn a_larger_offer_is_asked_about_again_and_a_refusal_holds() {
     let world = World::new();
     let sender = LyingSender::listen();
     let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
@@ -127,7 +127,7 @@ fn an_offer_of_more_is_asked_about_again_and_a_no_holds() {
 }
 
 #[test]
-fn an_offer_of_more_where_nobody_answers_again_is_not_taken() {
+fn a_larger_offer_without_a_second_answer_is_not_accepted() {
     let world = World::new();
     let sender = LyingSender::listen();
     let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);

@@ -53,7 +53,7 @@ fn a_transfer_by_ticket_makes_contacts_of_both_sides_where_they_ask_for_it() {
 }
 
 #[test]
-fn nobody_is_kept_unasked() {
+fn no_contact_is_saved_without_asking() {
     let world = World::new();
     world.transfer(&[film(&world)]);
     assert!(world.contacts("sender").is_empty() && world.contacts("receiver").is_empty());
@@ -119,7 +119,7 @@ fn contacts_are_added_renamed_and_removed() {
 }
 
 #[test]
-fn what_is_no_name_no_key_and_no_address_is_a_usage_error() {
+fn invalid_contact_arguments_are_usage_errors() {
     let world = World::new();
     let (own, id) = (world.node_id("a"), world.node_id("b"));
     let add = |words: &[&str]| {
@@ -204,7 +204,7 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
 }
 
 #[test]
-fn enter_no_and_ctrl_c_keep_nobody_and_the_transfer_is_done_all_the_same() {
+fn enter_no_and_ctrl_c_save_no_contact_and_the_transfer_succeeds() {
     for leave in ["\n", "n\n", "No\n", "\x03"] {
         let world = World::new();
         let film = film(&world);

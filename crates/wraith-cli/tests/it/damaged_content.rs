@@ -81,7 +81,7 @@ fn chunks_before_a_damaged_one_stay_and_only_the_rest_is_fetched_from_an_honest_
 }
 
 #[test]
-fn the_right_hash_of_another_place_in_the_file_is_not_taken() {
+fn a_hash_of_another_position_is_refused() {
     let world = World::new();
     let sender = LyingSender::listen();
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);

@@ -73,7 +73,7 @@ fn it_tries_everything_and_reaches_the_server_that_is_configured() {
 }
 
 #[test]
-fn multicast_on_loopback_is_heard() {
+fn multicast_on_loopback_is_received() {
     let _alone = lan::alone();
     let world = World::new();
     let mut command = world.wraith("one");
@@ -85,7 +85,7 @@ fn multicast_on_loopback_is_heard() {
 }
 
 #[test]
-fn what_cannot_work_fails_and_says_what_to_do() {
+fn impossible_setups_fail_with_advice() {
     let world = World::new();
     let home = world.path("home-one");
     assert!(world.wraith("one").arg("id").output().unwrap().status.success());
@@ -156,7 +156,7 @@ fn how_long_answers_are_let_in_is_not_measured_where_no_relay_could_answer_later
 }
 
 #[test]
-fn a_relay_that_is_not_there_fails_and_without_observers_nothing_is_said_of_the_nat() {
+fn an_unreachable_relay_fails_and_no_observers_mean_no_nat_report() {
     let world = World::new();
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut command = world.wraith("one");
@@ -187,7 +187,7 @@ fn nodes_of_the_dht_answer_and_say_where_this_machine_is_seen() {
 }
 
 #[test]
-fn the_version_says_what_it_is_made_of() {
+fn the_version_names_its_backends() {
     let world = World::new();
     let run = |word: &str| {
         let output = world.wraith("one").arg(word).output().unwrap();

@@ -106,7 +106,7 @@ fn noise(n: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_flood_of_noise_keeps_nobody_apart() {
+fn a_flood_of_noise_does_not_prevent_a_meeting() {
     let _alone = lan::alone();
     let world = World::new();
     let (sender, code) = waiting(&world);
@@ -119,7 +119,7 @@ fn a_flood_of_noise_keeps_nobody_apart() {
 }
 
 #[test]
-fn a_flood_of_other_numbers_keeps_nobody_apart() {
+fn a_flood_of_other_nameplates_does_not_prevent_a_meeting() {
     let _alone = lan::alone();
     let world = World::new();
     let (sender, code) = waiting(&world);
@@ -133,7 +133,7 @@ fn a_flood_of_other_numbers_keeps_nobody_apart() {
 }
 
 #[test]
-fn a_flood_that_knows_the_number_keeps_nobody_apart() {
+fn a_flood_with_the_right_nameplate_does_not_prevent_a_meeting() {
     let _alone = lan::alone();
     let world = World::new();
     let (sender, code) = waiting(&world);

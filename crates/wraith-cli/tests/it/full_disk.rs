@@ -42,7 +42,7 @@ fn small_disk(at: &Path, options: &str) -> Option<SmallDisk> {
 }
 
 #[test]
-fn a_code_that_cannot_be_remembered_as_tried_is_told_so() {
+fn a_code_that_cannot_be_recorded_as_tried_causes_a_notice() {
     let world = World::new();
     let home = world.path("home-receiver");
     fs::create_dir_all(&home).unwrap();
@@ -67,7 +67,7 @@ fn a_code_that_cannot_be_remembered_as_tried_is_told_so() {
 }
 
 #[test]
-fn a_disk_without_room_is_told_before_anything_is_written() {
+fn a_disk_without_room_is_reported_before_anything_is_written() {
     let world = World::new();
     let Some(_disk) = small_disk(&world.target(), "size=8m") else { return };
     let film = world.source().join("film.mov");
@@ -140,7 +140,7 @@ fn a_target_that_is_a_file_ends_with_7() {
 }
 
 #[test]
-fn a_target_that_is_deleted_is_told_as_such() {
+fn a_deleted_target_folder_is_reported() {
     let world = World::new();
     let root = world.source().join("tree");
     for n in 0..40 {

@@ -158,7 +158,7 @@ fn where_nothing_can_be_remembered_no_continuation_is_promised() {
 }
 
 #[test]
-fn the_end_is_the_last_line_whatever_is_said_behind_it() {
+fn the_final_event_is_the_last_line() {
     if is_root() {
         // The tests run as root, so file modes apply only to another user.
         let world = World::new();
@@ -303,7 +303,7 @@ fn beginning_anew_ends_the_ticket_of_before_or_fails() {
 }
 
 #[test]
-fn an_identity_that_is_a_folder_is_told_as_such() {
+fn an_identity_that_is_a_folder_is_reported() {
     let world = World::new();
     fs::create_dir_all(world.path("home-one/identity")).unwrap();
     let output = world.wraith("one").arg("id").output().unwrap();

@@ -55,7 +55,7 @@ fn strangers_get_no_answer_to_anything() {
 }
 
 #[test]
-fn who_knows_the_node_id_alone_gets_no_answer() {
+fn the_node_id_without_an_access_key_gets_no_answer() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
     let (socket, node) = (raw_peer::socket(address(&ticket)), ticket.node_id());
@@ -70,7 +70,7 @@ fn who_knows_the_node_id_alone_gets_no_answer() {
 }
 
 #[test]
-fn who_has_the_address_of_one_that_has_gone_is_answered_too() {
+fn a_new_peer_at_a_reused_address_is_answered() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
     for frame in [0x00, 0x3f] {
@@ -162,7 +162,7 @@ fn random_frames_never_bring_the_sender_down() {
 }
 
 #[test]
-fn peers_that_connect_and_say_nothing_keep_nobody_out() {
+fn silent_peers_do_not_block_receivers() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
     let idle: Vec<RawPeer> = (0..12).map(|_| RawPeer::connect(address(&ticket), &ticket)).collect();

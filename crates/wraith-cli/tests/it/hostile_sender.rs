@@ -194,7 +194,7 @@ fn bytes_that_are_no_messages_end_the_transfer() {
 }
 
 #[test]
-fn records_for_what_was_never_announced_end_the_transfer() {
+fn records_for_unannounced_files_end_the_transfer() {
     let world = World::new();
     let root = *blake3::hash(b"gotcha").as_bytes();
     let script = Script { data: whole(77, root, b"gotcha"), ..file_named(b"gift") };

@@ -36,7 +36,7 @@ fn an_interrupted_receiver_keeps_its_part_and_continues() {
 }
 
 #[test]
-fn an_interrupted_sender_says_how_to_go_on() {
+fn an_interrupted_sender_shows_how_to_resume() {
     let world = World::new();
     let (sender, receiver, ticket) = under_way(&world);
     sender.signal(libc::SIGINT);
@@ -83,7 +83,7 @@ fn the_command_that_continues_has_the_rate_as_it_was_typed() {
 }
 
 #[test]
-fn what_is_said_after_a_question_without_an_answer_has_a_line_of_its_own() {
+fn a_message_after_an_unanswered_question_has_its_own_line() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 10);

@@ -12,7 +12,7 @@ fn kinds(outcome: &Outcome) -> Vec<&str> {
 }
 
 #[test]
-fn both_sides_tell_what_happens_in_order() {
+fn both_sides_report_events_in_order() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);

@@ -11,7 +11,7 @@ use crate::support::{Outcome, Process, World, schema, tree};
 use serde_json::{Value, json};
 
 #[test]
-fn the_check_finds_what_is_not_documented() {
+fn the_documentation_check_finds_undocumented_items() {
     let good = json!({"event": "met", "place": "lan"});
     assert_eq!(schema::fault(&good), None);
     for (bad, about) in [

@@ -73,7 +73,7 @@ fn a_path_that_is_too_deep_ends_with_10() {
 }
 
 #[test]
-fn people_are_told_a_few_names_once_and_how_many_there_are() {
+fn skipped_entries_are_named_up_to_a_limit_and_counted() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::file(&root.join("good"), 1, 1000);
@@ -98,7 +98,7 @@ fn people_are_told_a_few_names_once_and_how_many_there_are() {
 }
 
 #[test]
-fn what_cannot_be_listed_is_named_once() {
+fn an_unreadable_folder_is_named_once() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::file(&root.join("good"), 1, 1000);
@@ -132,7 +132,7 @@ fn a_special_file_in_a_tree_is_counted_and_does_no_harm() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_before_there_is_a_ticket() {
+fn a_special_file_is_refused_before_a_ticket_is_made() {
     let world = World::new();
     let fifo = world.source().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());

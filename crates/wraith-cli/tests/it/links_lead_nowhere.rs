@@ -70,7 +70,7 @@ fn a_link_from_an_earlier_transfer_is_not_followed_by_a_later_one() {
 }
 
 #[test]
-fn a_file_in_place_of_a_link_replaces_the_link_and_not_what_it_points_to() {
+fn a_file_in_place_of_a_link_replaces_the_link_and_not_its_target() {
     let world = World::new();
     let canaries = Canaries::around(&world);
     symlink(world.path("x"), world.target().join("x")).unwrap();

@@ -74,7 +74,7 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
 }
 
 #[test]
-fn a_stranger_gets_silence_where_only_contacts_are_taken() {
+fn a_stranger_gets_no_answer_if_only_contacts_are_accepted() {
     let (world, mut listener) = friends(CONTACTS);
     let address = world.contacts("anna")[0]["addresses"][0].as_str().unwrap().to_owned();
     world.know("stranger", "bob", Some(&address));
@@ -107,7 +107,7 @@ fn a_contact_that_is_removed_meets_silence_and_one_that_is_added_again_is_welcom
 }
 
 #[test]
-fn nobody_there_is_told_with_what_was_tried() {
+fn an_unreachable_contact_is_reported_with_all_attempts() {
     let world = World::new();
     film(&world);
     world.know("anna", "bob", Some("127.0.0.1:9"));
@@ -168,7 +168,7 @@ fn the_policy_ask_asks_about_everybody_and_strangers_once() {
 }
 
 #[test]
-fn the_policy_always_takes_from_everybody_who_knows_the_key() {
+fn accept_always_accepts_any_sender_with_the_node_id() {
     let world = World::new();
     let film = film(&world);
     let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
@@ -225,7 +225,7 @@ fn after_a_kill_of_the_sender_the_same_command_continues() {
 }
 
 #[test]
-fn a_listener_that_stops_tells_its_sender() {
+fn a_stopping_listener_notifies_its_sender() {
     let world = World::new();
     tree::file(&world.source().join("large"), 4, 1_000_000);
     world.know("bob", "anna", None);
@@ -363,7 +363,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
 }
 
 #[test]
-fn with_nobody_to_ask_a_listener_that_asks_does_not_begin() {
+fn a_listener_that_asks_needs_a_terminal() {
     let world = World::new();
     let mut command = world.listen_command("bob", &[]);
     let output = command.stdin(Stdio::null()).output().unwrap();
@@ -376,7 +376,7 @@ fn with_nobody_to_ask_a_listener_that_asks_does_not_begin() {
 }
 
 #[test]
-fn a_second_listener_is_told_of_the_first() {
+fn a_second_listener_reports_the_first() {
     let world = World::new();
     let (first, _) = world.listen("bob", CONTACTS);
     let mut command = world.listen_command("bob", &["--listen", "127.0.0.1:0"]);
@@ -554,7 +554,7 @@ fn standard_input_goes_to_a_contact_too() {
 }
 
 #[test]
-fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
+fn a_slow_stranger_loses_the_turn_to_a_waiting_caller() {
     let world = World::new();
     let film = film(&world);
     tree::file(&world.source().join("slow"), 5, 20_000_000);

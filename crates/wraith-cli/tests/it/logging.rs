@@ -110,7 +110,7 @@ fn a_log_of_everything_has_no_secret_in_it() {
 }
 
 #[test]
-fn nothing_is_logged_unless_it_is_asked_for_and_then_on_standard_error() {
+fn the_log_is_off_by_default_and_goes_to_standard_error() {
     let world = World::new();
     let said = |more: &[&str]| {
         let output = world.wraith("one").arg("id").args(more).output().unwrap();

@@ -39,7 +39,7 @@ fn a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint() {
 }
 
 #[test]
-fn who_is_waited_for_in_vain_is_said_to_have_been_lost_and_not_back() {
+fn a_peer_that_does_not_return_is_reported_as_lost() {
     for kills_sender in [true, false] {
         let world = World::new();
         let (sender, receiver, _) = under_way(&world, "1");

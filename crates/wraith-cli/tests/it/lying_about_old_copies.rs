@@ -151,7 +151,7 @@ fn the_liar_can_also_be_honest() {
 }
 
 #[test]
-fn a_sketch_that_claims_what_the_old_copy_has_not_costs_only_fetching() {
+fn a_false_sketch_of_the_old_copy_costs_only_fetches() {
     let claimed = [&old()[..], b"12345"].concat();
     let mut content = claimed.clone();
     content[2 * CHUNK..4 * CHUNK].copy_from_slice(&tree::noise(5, 2 * CHUNK));
@@ -204,7 +204,7 @@ fn pieces_and_chaining_values_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn an_end_before_everything_was_asked_for_is_refused() {
+fn an_end_before_all_wants_is_refused() {
     for chunks in [0, 9] {
         let end = |root| Header::End { entry: 0, ending: Ending::Complete, chunks, root };
         expect_caught(1, |liar| liar.record(end(root(&new())), b""));
@@ -221,7 +221,7 @@ fn an_end_before_everything_was_asked_for_is_refused() {
 }
 
 #[test]
-fn other_bytes_than_were_asked_for_are_refused() {
+fn bytes_outside_the_want_are_refused() {
     let zeros = vec![0; CHUNK];
     for lie in [0, 1, 2, 3] {
         expect_caught(1, |liar| {
@@ -247,7 +247,7 @@ fn other_bytes_than_were_asked_for_are_refused() {
 }
 
 #[test]
-fn pieces_of_what_has_no_old_copy_are_refused() {
+fn sketch_pieces_without_an_old_copy_are_refused() {
     let world = World::new();
     let sender = LyingSender::listen();
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
@@ -261,7 +261,7 @@ fn pieces_of_what_has_no_old_copy_are_refused() {
 }
 
 #[test]
-fn a_receiver_that_asks_for_what_there_is_not_is_refused() {
+fn a_want_for_unknown_content_is_refused() {
     let span = |first, count| Span { first, count };
     let bytes = BYTES as u64;
     let lack = |upto, spans: &[Span]| Message::Lack(Lack { entry: 0, upto, spans: spans.to_vec() });

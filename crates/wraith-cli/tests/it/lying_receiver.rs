@@ -47,7 +47,7 @@ fn expect_caught(lie: impl FnOnce(&mut Liar)) {
 }
 
 #[test]
-fn wants_beyond_what_was_listed_twice_or_without_end_are_refused() {
+fn wants_beyond_the_manifest_repeated_or_endless_are_refused() {
     expect_caught(|liar| liar.want(4, &[]));
     expect_caught(|liar| liar.want(u64::MAX, &[(0, u64::MAX)]));
     expect_caught(|liar| liar.want(3, &[(u64::MAX, 2)]));
@@ -60,7 +60,7 @@ fn wants_beyond_what_was_listed_twice_or_without_end_are_refused() {
 }
 
 #[test]
-fn chunks_and_roots_of_what_there_is_not_are_refused() {
+fn chunks_and_roots_of_unknown_files_are_refused() {
     let chunks = [
         vec![Span { first: 50, count: 1 }],
         vec![Span { first: 0, count: u64::MAX }],
@@ -167,7 +167,7 @@ fn expect_exit(code: i32, say: impl FnOnce(&mut ReceiptBody)) {
 }
 
 #[test]
-fn a_receipt_that_says_something_else_than_the_sender_knows_never_makes_a_success() {
+fn a_receipt_with_wrong_figures_is_refused() {
     // The truth is accepted, so the other failures come from the lies.
     expect_exit(0, |_| {});
     let with = |body: &mut ReceiptBody, change: &dyn Fn(&mut ContentDigest)| {
@@ -202,7 +202,7 @@ fn a_receipt_that_says_something_else_than_the_sender_knows_never_makes_a_succes
 }
 
 #[test]
-fn a_receipt_that_somebody_else_signed_never_makes_a_success() {
+fn a_receipt_signed_by_another_identity_is_refused() {
     let world = World::new();
     let (sender, ticket, _) = sender(&world);
     let mut liar = Dialler::new(1).accept(&ticket);
@@ -215,7 +215,7 @@ fn a_receipt_that_somebody_else_signed_never_makes_a_success() {
 }
 
 #[test]
-fn what_is_said_to_be_there_with_another_root_is_sent_and_never_signed_for_as_that() {
+fn a_false_root_in_a_want_is_ignored_and_never_confirmed() {
     let world = World::new();
     let (sender, ticket, _) = sender(&world);
     let mut liar = Dialler::new(1).accept(&ticket);
@@ -236,7 +236,7 @@ fn what_is_said_to_be_there_with_another_root_is_sent_and_never_signed_for_as_th
 }
 
 #[test]
-fn what_was_never_sent_cannot_be_said_to_be_missing() {
+fn exceptions_for_unsent_entries_are_refused() {
     for entry in [0, 3, u64::MAX] {
         expect_caught(|liar| {
             liar.skip(3, &[(0, 3)]);

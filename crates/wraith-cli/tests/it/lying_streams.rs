@@ -67,7 +67,7 @@ fn a_piece_that_does_not_match_its_check_is_not_written() {
 }
 
 #[test]
-fn what_is_no_stream_ends_the_transfer() {
+fn a_malformed_stream_ends_the_transfer() {
     let good = piece(b"", b"one");
     let huge = [&u32::MAX.to_be_bytes()[..], &[0; 100]].concat();
     for (kind, script) in [

@@ -87,7 +87,7 @@ fn links_with_the_longest_targets_are_not_all_kept_in_memory() {
 }
 
 #[test]
-fn a_list_that_goes_on_beyond_its_offer_is_cut_off() {
+fn a_manifest_longer_than_its_offer_ends_the_transfer() {
     let world = World::new();
     let sender = LyingSender::listen();
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
@@ -101,7 +101,7 @@ fn a_list_that_goes_on_beyond_its_offer_is_cut_off() {
 }
 
 #[test]
-fn an_offer_of_everything_there_is_can_be_shown_and_refused() {
+fn an_offer_with_every_kind_of_entry_is_shown_and_refused() {
     let world = World::new();
     let sender = LyingSender::listen();
     let (reader, mut writer) = std::io::pipe().unwrap();

@@ -83,7 +83,7 @@ fn a_file_that_is_resumed_has_the_permissions_of_the_run_that_ends_it() {
 }
 
 #[test]
-fn what_leads_out_and_what_is_open_to_others_is_shown_with_the_offer() {
+fn risky_links_and_modes_are_shown_with_the_offer() {
     let world = World::new();
     let root = world.source().join("t");
     tree::file(&root.join("inside"), 1, 10);

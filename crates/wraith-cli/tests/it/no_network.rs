@@ -39,7 +39,7 @@ fn without_any_address_nothing_is_offered() {
 }
 
 #[test]
-fn with_loopback_alone_the_ticket_is_said_to_be_good_here_only() {
+fn a_ticket_with_loopback_only_is_marked_as_local() {
     if !is_root() {
         return skipped("a machine without a network is made with unshare, which needs root");
     }

@@ -44,7 +44,7 @@ fn gift(world: &World) -> std::path::PathBuf {
 }
 
 #[test]
-fn an_offer_says_who_what_where_and_what_deserves_a_look() {
+fn an_offer_shows_sender_size_target_and_risky_entries() {
     let world = World::new();
     let mut sender = world.send(&[gift(&world)]);
     let ready = sender.event("ready");
@@ -205,7 +205,7 @@ fn dry_run(world: &World, wanted: &str, more: &[&str]) -> Process {
 }
 
 #[test]
-fn a_dry_run_tells_what_would_happen_writes_nothing_and_leaves_the_ticket_good() {
+fn a_dry_run_reports_the_plan_writes_nothing_and_keeps_the_ticket_valid() {
     let world = World::new();
     let gift = gift(&world);
     let mut sender = world.send(&[&gift]);

@@ -83,14 +83,14 @@ fn edited(old: &[u8]) -> Vec<u8> {
 const AROUND: usize = 3000;
 
 #[test]
-fn what_was_appended_is_all_that_is_fetched() {
+fn only_the_appended_bytes_are_fetched() {
     let old = tree::noise(1, BYTES);
     let new = [&old[..], &tree::noise(2, 100_000)].concat();
     Pair::new(old, new).overwrite(100_000 + AROUND);
 }
 
 #[test]
-fn what_was_put_in_front_is_all_that_is_fetched() {
+fn only_the_prepended_bytes_are_fetched() {
     let old = tree::noise(1, BYTES);
     let new = [&tree::noise(2, 100_001), &old[..]].concat();
     Pair::new(old, new).overwrite(100_001 + AROUND);
@@ -112,7 +112,7 @@ fn edits_that_keep_the_size_are_all_that_is_fetched() {
 }
 
 #[test]
-fn what_was_cut_off_needs_next_to_nothing() {
+fn a_truncated_file_needs_almost_no_transfer() {
     let old = tree::noise(1, BYTES);
     let new = old[..20 * MB].to_vec();
     Pair::new(old, new).overwrite(AROUND);

@@ -29,7 +29,7 @@ fn film(world: &World) -> std::path::PathBuf {
 }
 
 #[test]
-fn six_words_are_enough_where_there_is_neither_a_server_nor_a_common_network() {
+fn a_long_code_needs_no_server_and_no_common_network() {
     let world = World::new();
     let film = film(&world);
     let mut command = world.wraith("sender");
@@ -56,7 +56,7 @@ fn six_words_are_enough_where_there_is_neither_a_server_nor_a_common_network() {
 }
 
 #[test]
-fn beside_a_short_code_the_long_one_is_told_when_it_is_good() {
+fn a_long_code_is_shown_once_it_is_published() {
     let world = World::new();
     let film = film(&world);
     let mut command = world.wraith("sender");
@@ -71,7 +71,7 @@ fn beside_a_short_code_the_long_one_is_told_when_it_is_good() {
 }
 
 #[test]
-fn who_has_a_ticket_finds_a_sender_that_has_moved() {
+fn a_ticket_finds_a_sender_that_has_moved() {
     let world = World::new();
     let film = film(&world);
     let start = |port: &str| {
@@ -95,7 +95,7 @@ fn who_has_a_ticket_finds_a_sender_that_has_moved() {
 }
 
 #[test]
-fn where_no_node_answers_it_is_said_and_nothing_hangs() {
+fn a_dht_without_answers_is_reported_and_nothing_hangs() {
     let world = World::new();
     let film = film(&world);
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -184,7 +184,7 @@ fn assert_accepted(page: &Path, program: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
+fn a_closed_pipe_causes_no_panic() {
     let world = World::new();
     let mut command = world.wraith("one");
     let mut child = command

@@ -92,7 +92,7 @@ fn bytes_of_unknown_number_come_out_as_they_went_in() {
 }
 
 #[test]
-fn what_is_written_comes_out_before_the_input_ends() {
+fn a_stream_is_delivered_before_its_input_ends() {
     let world = World::new();
     let (mut sender, mut input) = send(&world, &[]);
     let mut receiver = receive(&world, &sender.ticket());
@@ -110,7 +110,7 @@ fn what_is_written_comes_out_before_the_input_ends() {
 }
 
 #[test]
-fn a_tree_goes_from_tar_to_tar() {
+fn a_tree_is_piped_from_tar_to_tar() {
     let world = World::new();
     for n in 0..50 {
         tree::file(&world.source().join(format!("folder/{n}")), n, 50_000);
@@ -175,7 +175,7 @@ fn a_receiver_that_dies_leaves_nothing_half_done_under_the_name() {
 }
 
 #[test]
-fn a_reader_that_stops_stops_the_writer_and_going_on_goes_on() {
+fn a_stopped_reader_stops_the_writer_until_it_continues() {
     const LEN: usize = 300_000_000;
     let world = World::new();
     let (mut sender, mut input) = send(&world, &[]);
@@ -287,7 +287,7 @@ fn standard_input_goes_alone_and_to_one_receiver() {
 }
 
 #[test]
-fn what_the_data_go_to_gets_no_word_of_a_mistake() {
+fn usage_errors_do_not_reach_the_data_output() {
     let world = World::new();
     for words in [&["-o", "-", "--bogus"][..], &["--out=-", "--rate", "x"], &["-o-", "7-crater"]] {
         let mut command = world.wraith("receiver");

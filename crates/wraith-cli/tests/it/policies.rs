@@ -9,7 +9,7 @@ fn film(world: &World) -> std::path::PathBuf {
 }
 
 #[test]
-fn packets_are_sealed_with_what_the_policy_of_either_side_allows() {
+fn packets_use_a_suite_that_both_policies_allow() {
     for (sender, receiver, suite) in [
         ("sm", "sm", "SM4-GCM"),
         ("fips-like", "default", "AES-256-GCM"),
@@ -28,7 +28,7 @@ fn packets_are_sealed_with_what_the_policy_of_either_side_allows() {
 }
 
 #[test]
-fn two_whose_policies_have_nothing_in_common_do_not_meet() {
+fn peers_without_a_common_suite_do_not_connect() {
     let world = World::new();
     let film = film(&world);
     let mut sending = world.send_with(&[&film], &["--policy", "sm"]);

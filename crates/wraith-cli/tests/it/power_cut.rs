@@ -82,17 +82,17 @@ fn whole_files(here: &Path, there: &Path) -> u64 {
 }
 
 #[test]
-fn what_the_sender_was_told_is_on_the_disk_at_its_exit() {
+fn confirmed_files_are_on_disk_when_the_sender_exits() {
     cut_at_the_exit(FileSystem::Ext4);
 }
 
 #[test]
-fn what_the_sender_was_told_is_on_the_disk_at_its_exit_with_xfs() {
+fn confirmed_files_are_on_disk_when_the_sender_exits_with_xfs() {
     cut_at_the_exit(FileSystem::Xfs);
 }
 
 #[test]
-fn what_the_sender_was_told_is_on_the_disk_at_its_exit_with_btrfs() {
+fn confirmed_files_are_on_disk_when_the_sender_exits_with_btrfs() {
     cut_at_the_exit(FileSystem::Btrfs);
 }
 

@@ -98,7 +98,7 @@ fn quiet_is_quiet() {
 }
 
 #[test]
-fn programs_learn_the_path_and_what_the_transfer_waits_for() {
+fn json_progress_has_path_and_bottleneck() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);
@@ -135,7 +135,7 @@ fn a_cap_is_no_slow_network() {
 }
 
 #[test]
-fn a_connection_that_is_made_again_counts_once_and_while_there_is_none_there_is_no_rate() {
+fn a_reconnection_counts_bytes_once_and_has_no_rate_meanwhile() {
     const SIZE: u64 = 60_000_000;
     let world = World::new();
     let film = world.source().join("film.mov");
@@ -162,7 +162,7 @@ fn a_connection_that_is_made_again_counts_once_and_while_there_is_none_there_is_
 }
 
 #[test]
-fn what_is_there_already_does_not_count_as_speed() {
+fn present_bytes_do_not_count_as_speed() {
     const SIZE: usize = 200_000_000;
     const RATE: u64 = 16 << 20;
     let world = World::new();

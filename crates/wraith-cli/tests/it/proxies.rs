@@ -64,7 +64,7 @@ fn a_code_and_its_transfer_go_through_a_socks5_proxy() {
 }
 
 #[test]
-fn where_a_socks5_proxy_carries_udp_a_transfer_goes_by_it() {
+fn a_transfer_uses_udp_through_a_socks5_proxy() {
     let world = World::new();
     let (_relay, trap) = relay_and_trap(&world);
     let named = format!("{NAME}:{}", trap.address.port());
@@ -101,7 +101,7 @@ fn a_transfer_outlives_the_end_of_its_udp_at_the_proxy() {
 }
 
 #[test]
-fn what_a_proxy_says_by_udp_that_is_not_of_the_relay_harms_nobody() {
+fn forged_udp_from_a_proxy_is_ignored() {
     let world = World::new();
     let (_relay, trap) = relay_and_trap(&world);
     let proxy = Proxy::start(Speaks::Socks5AndLies);
@@ -114,7 +114,7 @@ fn what_a_proxy_says_by_udp_that_is_not_of_the_relay_harms_nobody() {
 
 /// Without a proxy, the socket itself asks the relay directly by UDP for its outside address.
 #[test]
-fn a_relay_behind_a_proxy_is_not_asked_directly_where_it_sees_us() {
+fn a_relay_behind_a_proxy_gets_no_direct_address_query() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);
@@ -171,7 +171,7 @@ fn the_doctor_tries_relay_and_rendezvous_through_the_proxy() {
 }
 
 #[test]
-fn the_doctor_tells_whether_the_proxy_carries_udp() {
+fn the_doctor_reports_whether_the_proxy_carries_udp() {
     let world = World::new();
     let (_relay, trap) = relay_and_trap(&world);
     for (speaks, by) in [(Speaks::Socks5AndUdp, "over TLS and UDP"), (Speaks::Socks5, "over TLS")] {
@@ -189,7 +189,7 @@ fn the_doctor_tells_whether_the_proxy_carries_udp() {
 }
 
 #[test]
-fn what_names_no_proxy_is_said_without_its_password() {
+fn an_invalid_proxy_url_is_reported_without_its_password() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1);

@@ -15,7 +15,7 @@ fn records(path: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn both_sides_write_down_what_viewers_look_for() {
+fn both_sides_write_the_qlog_events_that_viewers_need() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 3_000_000);
@@ -39,7 +39,7 @@ fn both_sides_write_down_what_viewers_look_for() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_anything_begins() {
+fn an_unwritable_output_file_is_reported_before_the_start() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1000);

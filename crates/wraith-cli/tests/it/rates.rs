@@ -19,7 +19,7 @@ fn assert_slow(done: &serde_json::Value) {
 }
 
 #[test]
-fn a_sender_goes_no_faster_than_it_is_told() {
+fn a_sender_respects_its_rate_limit() {
     let world = World::new();
     let film = film(&world, BYTES);
     let mut sender = world.send_with(&[&film], &["--rate", RATE]);

@@ -129,7 +129,7 @@ fn no_byte_of_a_receipt_can_be_another() {
 }
 
 #[test]
-fn what_the_receiver_does_not_have_is_named_with_the_reason() {
+fn missing_files_are_named_with_the_reason() {
     let world = World::new();
     let root = world.source().join("t");
     for name in ["kept-out", "folder/inside", "good"] {

@@ -37,7 +37,7 @@ fn expect_caught(words: &str, lie: impl FnOnce(&mut Liar) + Send + 'static) {
 }
 
 #[test]
-fn a_file_that_was_not_asked_for_is_refused() {
+fn an_unrequested_file_is_refused() {
     expect_caught("not requested", |liar| liar.whole(3, b"hello"));
     expect_caught("not requested", |liar| liar.whole(u32::MAX, b"hello"));
     expect_caught("not requested", |liar| liar.record(Header::Pulse { entry: 9, chunks: 1 }, b""));
@@ -118,7 +118,7 @@ fn streams_of_garbage_and_streams_that_end_are_refused() {
 }
 
 #[test]
-fn messages_the_sender_never_says_are_refused_in_place_of_its_own() {
+fn messages_of_the_other_role_are_refused() {
     for message in [Message::Accept(Default::default()), Message::Want(Default::default())] {
         for hello_first in [false, true] {
             let world = World::new();

@@ -29,7 +29,7 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_leaves_the_sender_waiting() {
+fn an_unanswered_question_leaves_the_sender_waiting() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);
@@ -44,7 +44,7 @@ fn a_question_that_nobody_answers_leaves_the_sender_waiting() {
 }
 
 #[test]
-fn who_cannot_be_asked_is_told_before_anything_is_used_up() {
+fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);
@@ -66,7 +66,7 @@ fn who_cannot_be_asked_is_told_before_anything_is_used_up() {
 }
 
 #[test]
-fn a_yes_goes_on() {
+fn a_yes_starts_the_transfer() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);

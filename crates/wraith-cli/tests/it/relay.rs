@@ -14,7 +14,7 @@ fn start(world: &World, words: &[&str]) -> (Process, String, String) {
 }
 
 #[test]
-fn a_relay_meets_codes_keeps_its_key_and_ends_when_told_to() {
+fn a_relay_serves_codes_keeps_its_key_and_stops_on_request() {
     let world = World::new();
     let (relay, address, pin) = start(&world, &[]);
     assert_eq!(pin.len(), 52);

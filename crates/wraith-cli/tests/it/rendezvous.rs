@@ -68,7 +68,7 @@ fn a_code_brings_a_file_over_a_rendezvous_server() {
 }
 
 #[test]
-fn wrong_words_burn_the_code_there_too_and_who_comes_late_learns_it() {
+fn wrong_words_burn_a_code_at_a_server_and_a_late_joiner_is_informed() {
     let world = World::new();
     let (_server, address) = world.rendezvous();
     let place = ["--rendezvous", &address];
@@ -86,7 +86,7 @@ fn wrong_words_burn_the_code_there_too_and_who_comes_late_learns_it() {
 }
 
 #[test]
-fn a_receiver_that_comes_first_waits_for_nobody_in_vain() {
+fn a_receiver_without_a_sender_times_out() {
     let world = World::new();
     let (_server, address) = world.rendezvous();
     let more = ["--rendezvous", &address, "--timeout", "1"];
@@ -112,7 +112,7 @@ fn when_the_server_is_down_the_local_network_still_works() {
 }
 
 #[test]
-fn a_server_that_answers_itself_fools_nobody() {
+fn a_rendezvous_server_that_answers_itself_is_detected() {
     let world = World::new();
     let address = fake(|mut stream| {
         let mut buffer = Vec::new();
@@ -202,7 +202,7 @@ fn peak_memory_kib(pid: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_flood_takes_a_bounded_part_of_memory_and_keeps_nobody_out() {
+fn a_flood_takes_bounded_memory_and_blocks_no_receiver() {
     /// A few MiB for the program, and 4096 × 9 KiB for the maximum number of connections.
     const MOST_KIB: u64 = 48 * 1024;
     let world = World::new();

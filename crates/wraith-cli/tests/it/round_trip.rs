@@ -37,7 +37,7 @@ fn an_empty_file_and_an_empty_folder_arrive() {
 }
 
 #[test]
-fn what_is_there_already_is_not_sent_again() {
+fn present_files_are_not_sent_again() {
     let world = World::new();
     let root = world.source().join("tree");
     tree::everything(&root);

@@ -63,7 +63,7 @@ fn ten_receivers_at_once_all_get_everything() {
 }
 
 #[test]
-fn a_sender_that_keeps_serves_until_ctrl_c_and_goes_on_with_the_same_ticket() {
+fn an_offer_with_keep_serves_until_ctrl_c_and_resumes_with_the_same_ticket() {
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_with(&[&film], &["--keep"]);
@@ -86,7 +86,7 @@ fn a_sender_that_keeps_serves_until_ctrl_c_and_goes_on_with_the_same_ticket() {
 }
 
 #[test]
-fn one_that_says_no_takes_nothing_from_the_others() {
+fn a_refusing_receiver_does_not_affect_the_others() {
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
@@ -122,7 +122,7 @@ fn a_killed_receiver_continues_while_another_is_served() {
 }
 
 #[test]
-fn one_more_than_wanted_is_told_so() {
+fn a_surplus_receiver_is_refused_with_the_reason() {
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
@@ -170,7 +170,7 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 }
 
 #[test]
-fn whoever_refuses_or_is_killed_comes_again_and_the_place_stays_theirs() {
+fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 1_000_000);

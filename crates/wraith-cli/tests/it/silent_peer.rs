@@ -49,7 +49,7 @@ fn a_receiver_stops_when_its_sender_does_not_even_say_hello() {
 
 /// A sender behaves like this when it has served another receiver and is about to end.
 #[test]
-fn a_sender_that_ends_before_it_says_hello_is_not_waited_for() {
+fn a_sender_that_ends_before_its_hello_is_not_awaited() {
     let world = World::new();
     let sender = LyingSender::listen();
     let receiver = world.receive_with(&sender.ticket(), &["--timeout", "3"]);
@@ -79,7 +79,7 @@ fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
 }
 
 #[test]
-fn a_person_is_told_that_the_offer_is_waited_for() {
+fn a_missing_offer_is_reported_to_the_user() {
     let world = World::new();
     let sender = LyingSender::listen();
     let mut command = world.wraith("receiver");
@@ -176,7 +176,7 @@ fn a_sender_stops_when_its_receiver_asks_for_nothing_or_reads_nothing() {
 }
 
 #[test]
-fn any_number_of_silent_strangers_keeps_no_receiver_out() {
+fn silent_strangers_block_no_receiver() {
     let world = World::new();
     let (sender, ticket, text) = sender(&world);
     let diallers: Vec<_> = (1..=40).map(Dialler::new).collect();

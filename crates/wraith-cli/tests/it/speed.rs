@@ -12,7 +12,7 @@ fn speed(world: &World, words: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_table_names_what_was_measured_and_what_computes_it() {
+fn a_speed_table_names_operation_and_backend() {
     let world = World::new();
     let words = ["sha-256 hash", "x25519 derive", "--seconds", "0.01", "--bytes", "1024,16384"];
     let (code, out, said) = speed(&world, &words);
@@ -50,7 +50,7 @@ fn events_have_figures_that_belong_together() {
 }
 
 #[test]
-fn the_list_measures_nothing_and_says_what_would_be() {
+fn speed_list_names_rows_without_measuring() {
     let world = World::new();
     let (code, out, said) = speed(&world, &["--list"]);
     assert_eq!(code, Some(0), "{said}");

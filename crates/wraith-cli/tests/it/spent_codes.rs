@@ -97,7 +97,7 @@ fn guess(mut stream: TcpStream, then: Then, counts: &[AtomicUsize; 2]) {
 }
 
 #[test]
-fn who_answers_in_the_place_of_the_maker_gets_one_proof_however_often_the_code_is_typed() {
+fn an_impostor_of_the_creator_gets_one_proof_per_code() {
     for then in [Then::Silence, Then::Unknown] {
         let world = World::new();
         let (server, counts) = guessing(then);
@@ -153,7 +153,7 @@ fn a_sender_tries_a_receivers_code_once_too() {
 }
 
 #[test]
-fn a_code_that_nobody_answered_is_as_good_as_before_and_one_that_brought_everything_is_used_up() {
+fn an_unanswered_code_stays_usable_and_a_completed_one_is_used_up() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world);
@@ -170,7 +170,7 @@ fn a_code_that_nobody_answered_is_as_good_as_before_and_one_that_brought_everyth
 }
 
 #[test]
-fn a_sender_that_brought_its_ticket_to_a_code_goes_on_with_the_same_command() {
+fn a_sender_for_an_invitation_resumes_with_the_same_command() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world);

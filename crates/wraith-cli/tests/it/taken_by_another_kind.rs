@@ -204,7 +204,7 @@ fn overwrite_replaces_files_links_and_empty_folders_and_no_tree() {
 }
 
 #[test]
-fn what_came_under_another_name_is_not_overwritten_by_what_comes_after_it() {
+fn a_renamed_file_is_not_overwritten_by_a_later_one() {
     let world = World::new();
     let (source, target) = (world.source().join("t"), world.target().join("t"));
     for name in ["a", "b"] {
@@ -247,7 +247,7 @@ fn two_folders_of_an_offer_never_come_into_one() {
 }
 
 #[test]
-fn after_a_kill_the_same_renamed_folder_is_continued_and_nobody_elses() {
+fn after_a_kill_only_the_own_renamed_folder_is_resumed() {
     let world = World::new();
     let tree = world.source().join("t");
     tree::file(&tree.join("a"), 1, 10);

@@ -18,7 +18,7 @@ fn records(world: &World) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_file_that_somebody_makes_meanwhile_stays_and_both_sides_end_well() {
+fn a_file_created_meanwhile_stays_and_both_sides_succeed() {
     let world = World::new();
     let root = world.source().join("t");
     tree::file(&root.join("a"), 1, 1000);
@@ -52,7 +52,7 @@ fn a_file_that_somebody_makes_meanwhile_stays_and_both_sides_end_well() {
 }
 
 #[test]
-fn a_stream_whose_name_is_taken_is_received_and_left_out() {
+fn a_stream_with_a_taken_name_is_received_and_skipped() {
     let world = World::new();
     fs::write(world.target().join("stdin"), "somebody's").unwrap();
     let mut command = world.wraith("sender");

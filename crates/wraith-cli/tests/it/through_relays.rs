@@ -39,7 +39,7 @@ fn assert_by_relay(outcome: &Outcome, relay: &str) {
 }
 
 #[test]
-fn with_relays_only_a_file_arrives_and_neither_side_learns_an_address_of_the_other() {
+fn relay_only_transfers_reveal_no_address() {
     let world = World::new();
     let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
     let film = film(&world, 3_000_000);
@@ -58,7 +58,7 @@ fn with_relays_only_a_file_arrives_and_neither_side_learns_an_address_of_the_oth
 }
 
 #[test]
-fn relays_only_and_none_of_them_is_told_before_anybody_waits() {
+fn relay_only_without_a_relay_is_a_usage_error() {
     let world = World::new();
     let film = film(&world, 10);
     for words in [&["--relay-only"][..], &["--relay-only", "--ticket"]] {
@@ -96,7 +96,7 @@ fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
 }
 
 #[test]
-fn who_wants_no_relay_goes_through_none() {
+fn direct_only_uses_no_relay() {
     let world = World::new();
     let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
     let film = film(&world, 1_000_000);
@@ -126,7 +126,7 @@ fn where_both_can_be_reached_directly_the_relay_carries_nothing() {
 }
 
 #[test]
-fn a_relay_with_a_token_is_for_those_who_have_it() {
+fn a_relay_with_a_token_admits_only_its_holders() {
     let world = World::new();
     let (_relay, address) = relay(&world, "127.0.0.1:0", &["--token", "four words or more"]);
     let film = film(&world, 1_000_000);
@@ -169,7 +169,7 @@ fn a_transfer_outlives_its_relay_and_nothing_verified_is_sent_again() {
 }
 
 #[test]
-fn a_relay_that_is_not_there_is_told_and_stops_nothing_else() {
+fn an_unreachable_relay_is_reported_and_stops_nothing_else() {
     let world = World::new();
     let film = film(&world, 1_000);
     // A port that was free a moment ago.

@@ -140,7 +140,7 @@ fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
 }
 
 #[test]
-fn what_goes_on_for_who_had_one_code_goes_on_for_no_other_code() {
+fn a_resumed_offer_admits_only_the_joiner_of_its_own_code() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 1_000_000);
@@ -164,7 +164,7 @@ fn what_goes_on_for_who_had_one_code_goes_on_for_no_other_code() {
 }
 
 #[test]
-fn who_stops_the_sender_before_anybody_accepts_takes_the_ticket_back() {
+fn stopping_before_an_acceptance_invalidates_the_ticket() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 1_000_000);
@@ -188,7 +188,7 @@ fn who_stops_the_sender_before_anybody_accepts_takes_the_ticket_back() {
 }
 
 #[test]
-fn who_stops_the_sender_for_its_receiver_that_has_begun_goes_on_with_it() {
+fn stopping_after_an_acceptance_keeps_the_receiver() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 30_000_000);
@@ -204,7 +204,7 @@ fn who_stops_the_sender_for_its_receiver_that_has_begun_goes_on_with_it() {
 }
 
 #[test]
-fn who_had_a_code_goes_on_also_where_no_other_code_can_be_made() {
+fn a_joiner_resumes_although_no_new_code_can_be_made() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 30_000_000);
@@ -247,7 +247,7 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
 }
 
 #[test]
-fn who_proves_the_words_of_a_new_code_takes_the_place_of_who_had_the_old_one() {
+fn a_joiner_of_a_new_code_replaces_the_earlier_one() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 30_000_000);

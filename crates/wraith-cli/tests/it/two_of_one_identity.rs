@@ -60,7 +60,7 @@ impl Scene {
 }
 
 #[test]
-fn who_comes_while_another_receives_is_told_which_process_and_folder() {
+fn a_second_receiver_reports_the_process_and_folder_of_the_first() {
     let scene = Scene::new();
     let mut first = scene.accepting("first", SLOWLY);
     first.event("accept");
@@ -97,7 +97,7 @@ fn of_two_questions_the_one_that_is_answered_first_wins() {
 }
 
 #[test]
-fn who_comes_again_after_the_transfer_is_told_nothing_of_it() {
+fn a_receiver_after_the_transfer_gets_no_report_of_it() {
     let scene = Scene::new();
     let first = scene.accepting("first", &[]).finish();
     let ticket = scene.ticket.clone();
@@ -123,7 +123,7 @@ fn a_no_in_one_window_leaves_the_question_in_the_other() {
 }
 
 #[test]
-fn who_was_killed_in_the_middle_is_gone_on_with_at_once() {
+fn a_killed_receiver_is_resumed_at_once() {
     let scene = Scene::new();
     let mut killed = scene.accepting("here", SLOWLY);
     killed.event("accept");

@@ -74,7 +74,7 @@ fn names_that_lead_out_of_the_target_are_refused_and_shown_escaped() {
 }
 
 #[test]
-fn a_path_that_comes_twice_or_under_what_is_no_folder_is_refused() {
+fn a_repeated_path_or_one_below_a_file_is_refused() {
     let cases = [
         [file("a", 6), file("a", 6)],
         [file("a", 6), folder("a")],

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{World, tree};
 
 #[test]
-fn what_cannot_be_read_is_told_before_anybody_waits_for_it() {
+fn unreadable_paths_are_reported_before_the_wait() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1);
@@ -124,7 +124,7 @@ fn a_variable_that_makes_no_sense_is_named() {
 }
 
 #[test]
-fn what_stands_on_the_command_line_goes_before_settings_that_exclude_it() {
+fn arguments_override_conflicting_settings() {
     let world = World::new();
     let file = world.source().join("film.mov");
     tree::file(&file, 1, 1);
@@ -145,7 +145,7 @@ fn what_stands_on_the_command_line_goes_before_settings_that_exclude_it() {
 }
 
 #[test]
-fn a_path_that_is_not_there_is_told_before_a_ticket() {
+fn a_missing_path_is_reported_before_a_ticket_is_made() {
     let world = World::new();
     let there = world.source().join("there");
     tree::file(&there, 1, 1);
@@ -156,7 +156,7 @@ fn a_path_that_is_not_there_is_told_before_a_ticket() {
 }
 
 #[test]
-fn times_beyond_ten_years_are_refused_and_what_is_possible_is_said() {
+fn times_beyond_ten_years_are_refused_with_the_range() {
     let world = World::new();
     let file = world.source().join("file");
     tree::file(&file, 1, 1);
@@ -180,7 +180,7 @@ fn times_beyond_ten_years_are_refused_and_what_is_possible_is_said() {
 }
 
 #[test]
-fn what_cannot_be_offered_is_told_before_a_ticket() {
+fn unsendable_paths_are_reported_before_a_ticket_is_made() {
     let world = World::new();
     let at = |name: &str| world.source().join(name);
     tree::file(&at("there"), 1, 1);

@@ -92,7 +92,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
 }
 
 #[test]
-fn whatever_changes_is_named() {
+fn every_changed_file_is_named() {
     let world = World::new();
     let root = world.source().join("t");
     tree::file(&root.join("large"), 1, 3_000_000);
@@ -159,7 +159,7 @@ fn whatever_changes_is_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_entries_are_named() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1000);
@@ -273,7 +273,7 @@ fn a_folder_that_was_moved_is_found_when_it_is_named() {
 }
 
 #[test]
-fn what_an_earlier_connection_verified_is_checked_too() {
+fn files_of_an_earlier_connection_are_verified_too() {
     let world = World::new();
     let root = world.source().join("tree");
     for n in 0..40 {
@@ -325,7 +325,7 @@ fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
 }
 
 #[test]
-fn a_record_with_too_little_room_says_what_it_leaves_out() {
+fn a_full_record_counts_its_omitted_entries() {
     let world = World::new();
     let root = world.source().join("t");
     for n in 0..2000 {
@@ -382,7 +382,7 @@ fn a_record_with_too_little_room_says_what_it_leaves_out() {
 }
 
 #[test]
-fn lists_of_what_never_finished_do_not_pile_up() {
+fn lists_of_unfinished_transfers_are_bounded() {
     let world = World::new();
     let root = world.source().join("t");
     for n in 0..300 {

@@ -12,7 +12,7 @@ fn offer(world: &World) -> support::Process {
 }
 
 #[test]
-fn a_mistyped_ticket_is_told_from_a_wrong_one() {
+fn a_mistyped_ticket_and_a_wrong_one_are_different_errors() {
     let world = World::new();
     let ticket = offer(&world).ticket();
     let mut letters: Vec<char> = ticket.chars().collect();
@@ -25,7 +25,7 @@ fn a_mistyped_ticket_is_told_from_a_wrong_one() {
 }
 
 #[test]
-fn a_ticket_with_another_secret_is_not_answered_and_the_sender_goes_on() {
+fn a_ticket_with_a_wrong_secret_gets_no_answer_and_the_sender_continues() {
     let world = World::new();
     let mut sender = offer(&world);
     let ticket = sender.ticket();
@@ -64,7 +64,7 @@ fn another_identity_at_the_address_is_not_the_peer() {
 }
 
 #[test]
-fn a_sender_nobody_comes_to_gives_up_when_told_to() {
+fn a_sender_without_receivers_gives_up_after_its_timeout() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1000);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_is_said_to_be() {
+    fn unmeasured_properties_are_reported_as_unknown() {
         let nobody = judge(&NatMeasurements::default());
         assert!(nobody.status == Status::None && nobody.found.contains("not measured"));
         let one = judge(&facts(None, Some(Allocation::Preserving)));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_relay_with_two_ports_is_said_what_they_show_and_no_more() {
+    fn two_ports_of_one_relay_are_reported_without_conclusions() {
         let at = |text: &str| text.parse().unwrap();
         let by = |by: &str| ObservedAddress { by: at(by), at: at("11.1.1.2:5000") };
         let observations = vec![by("9.9.9.9:1"), by("9.9.9.9:2")];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nat_that_shows_everybody_another_port_is_a_warning_with_a_way_round() {
+    fn a_symmetric_nat_is_a_warning_with_a_workaround() {
         for mapping in [Mapping::AddressDependent, Mapping::AddressAndPortDependent] {
             let check = judge(&facts(Some(mapping), Some(Allocation::Random)));
             assert!(check.status == Status::Warn && check.next.unwrap().contains("--relay"));

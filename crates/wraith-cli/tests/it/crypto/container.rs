@@ -107,7 +107,7 @@ fn chunks_that_are_moved_repeated_left_out_or_added_are_noticed() {
 }
 
 #[test]
-fn a_wrong_key_is_told_before_anything_is_let_out() {
+fn a_wrong_key_is_reported_before_any_output() {
     let bench = with_key();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "other"]);
     bench.write("text", &bytes(1000));
@@ -120,7 +120,7 @@ fn a_wrong_key_is_told_before_anything_is_let_out() {
 }
 
 #[test]
-fn a_passphrase_opens_what_it_has_closed_and_another_does_not() {
+fn a_passphrase_opens_only_its_own_files() {
     let bench = Bench::new();
     bench.write("right", b"correct horse\nsecond line\n");
     bench.write("same", b"correct horse\r\n");
@@ -143,7 +143,7 @@ fn a_passphrase_opens_what_it_has_closed_and_another_does_not() {
 }
 
 #[test]
-fn what_is_for_a_public_key_opens_with_its_private_key_only() {
+fn a_file_for_a_public_key_opens_only_with_its_private_key() {
     let bench = Bench::new();
     for name in ["X-Wing", "ML-KEM-512", "ML-KEM-768", "ML-KEM-1024"] {
         for side in ["own", "other"] {
@@ -178,7 +178,7 @@ fn every_aead_encrypts_and_decrypts() {
 }
 
 #[test]
-fn what_is_none_of_ours_is_told_apart() {
+fn foreign_file_formats_are_reported_as_such() {
     let bench = with_key();
     bench.write("text", b"Salted__ and what openssl would have written behind it");
     let said = bench.fails(&["dec", "text", "-k", "key", "-o", "again"], 8);
@@ -191,7 +191,7 @@ fn what_is_none_of_ours_is_told_apart() {
 }
 
 #[test]
-fn what_is_not_decrypted_is_named_for_people_and_programs() {
+fn output_that_is_not_decrypted_is_reported() {
     let bench = with_key();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "other"]);
     bench.write("text", &bytes(CHUNK + 1000));
@@ -224,7 +224,7 @@ fn an_algorithm_that_the_file_knows_itself_is_to_be_left_out() {
 }
 
 #[test]
-fn damage_behind_what_a_reader_wanted_is_still_told() {
+fn damage_after_a_closed_pipe_is_still_reported() {
     let bench = with_key();
     bench.write("text", &bytes(20 * CHUNK));
     let mut sealed = bench.ok(&["enc", "text", "-k", "key"]);

@@ -22,7 +22,7 @@ impl Bench {
 }
 
 #[test]
-fn a_name_that_is_none_is_answered_with_what_was_meant() {
+fn an_unknown_algorithm_is_answered_with_a_suggestion() {
     let bench = Bench::new();
     let huge = "x".repeat(100_000);
     bench.write("key", b"00112233445566778899aabbccddeeff");
@@ -69,7 +69,7 @@ fn hashes_are_those_of_the_standards_for_files_and_pipes() {
 }
 
 #[test]
-fn sha256sum_checks_the_hashes_of_files_whatever_their_names() {
+fn sha256sum_checks_hashes_of_files_with_any_name() {
     use std::ffi::{OsStr, OsString};
     use std::os::unix::ffi::OsStrExt;
 
@@ -150,7 +150,7 @@ fn every_result_has_its_event() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_passes_for_done() {
+fn a_full_disk_is_reported_and_no_file_counts_as_done() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
     bench.write("text", &bytes(300_000));
@@ -206,7 +206,7 @@ fn a_command_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn a_terminal_that_is_closed_does_not_end_what_nohup_has_started() {
+fn a_closed_terminal_does_not_end_a_nohup_process() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
     let wraith = bench.command(&["enc", "-k", "key", "-o", "sealed"]);
@@ -223,7 +223,7 @@ fn a_terminal_that_is_closed_does_not_end_what_nohup_has_started() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_told_and_leaves_nothing() {
+fn a_file_size_limit_is_reported_and_leaves_no_file() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
     bench.write("text", &bytes(1 << 20));
@@ -245,7 +245,7 @@ fn a_file_that_may_not_grow_is_told_and_leaves_nothing() {
 }
 
 #[test]
-fn what_is_begun_is_for_its_owner_until_it_has_its_name() {
+fn temporary_output_is_private_until_it_is_renamed() {
     let bench = Bench::new();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);
     // A file with the default mode.
@@ -260,7 +260,7 @@ fn what_is_begun_is_for_its_owner_until_it_has_its_name() {
 }
 
 #[test]
-fn random_bytes_are_as_many_as_were_asked_for_and_differ() {
+fn random_bytes_have_the_requested_length_and_differ() {
     let bench = Bench::new();
     assert_eq!(bench.ok(&["rand", "0"]).len(), 0);
     let (one, other) = (bench.ok(&["rand", "100000"]), bench.ok(&["rand", "100000"]));
@@ -281,7 +281,7 @@ fn a_target_that_is_a_folder_or_in_none_is_refused() {
 }
 
 #[test]
-fn what_is_advised_can_be_done() {
+fn advice_in_messages_can_be_followed() {
     let bench = Bench::new();
     bench.write("key", b"00112233445566778899aabbccddeeff");
     bench.write("text", &bytes(33));

@@ -86,7 +86,7 @@ fn a_secret_that_is_encapsulated_is_the_one_that_is_opened() {
 }
 
 #[test]
-fn what_is_no_key_is_told_with_what_makes_one() {
+fn a_file_that_is_no_key_is_reported_with_the_command_that_makes_one() {
     let bench = Bench::new();
     bench.write("text", b"some text");
     bench.write("odd", b"0011223");
@@ -160,7 +160,7 @@ fn standard_input_is_one_thing_only() {
 }
 
 #[test]
-fn a_pipe_of_somebody_else_s_gets_no_key() {
+fn a_key_is_not_written_to_a_pipe_of_another_user() {
     let bench = Bench::new();
     let pipe = bench.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -178,7 +178,7 @@ fn a_pipe_of_somebody_else_s_gets_no_key() {
 }
 
 #[test]
-fn what_replaces_a_file_is_read_by_nobody_who_could_not_read_that() {
+fn a_replacement_file_keeps_the_readers_of_the_old_one() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     bench.write("text", b"text");

@@ -189,7 +189,7 @@ const OTHER_BLOCKS: [(&[&str], &str, &str); 4] = [
 ];
 
 #[test]
-fn keys_in_other_forms_are_told_with_the_command_that_makes_ours_of_them() {
+fn keys_in_other_formats_are_reported_with_a_conversion_command() {
     if !has_openssl() {
         return;
     }
@@ -241,7 +241,7 @@ const OTHER_KEYS: [(&[&str], &str); 5] = [
 ];
 
 #[test]
-fn keys_that_no_command_takes_are_told_by_what_they_are() {
+fn unsupported_keys_are_reported_by_their_kind() {
     if !has_openssl() {
         return;
     }
@@ -286,7 +286,7 @@ fn a_signature_of_rsa_made_in_another_way_is_not_called_bad_without_a_word_of_th
 }
 
 #[test]
-fn ecdsa_is_with_the_hash_of_the_curve_and_a_signature_with_another_is_told_which() {
+fn ecdsa_uses_the_hash_of_its_curve_and_names_another_one() {
     if !has_openssl() {
         return;
     }
@@ -322,7 +322,7 @@ fn ecdsa_is_with_the_hash_of_the_curve_and_a_signature_with_another_is_told_whic
 }
 
 #[test]
-fn keys_with_compressed_points_or_curves_written_out_are_told_with_the_command_that_helps() {
+fn keys_with_compressed_points_or_explicit_curves_are_reported_with_a_conversion_command() {
     if !has_openssl() {
         return;
     }

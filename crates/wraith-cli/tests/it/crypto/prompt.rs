@@ -47,7 +47,7 @@ fn a_passphrase_is_not_shown_after_the_command_was_stopped_and_continued() {
 }
 
 #[test]
-fn what_cannot_be_is_told_before_a_passphrase_is_asked_for() {
+fn impossible_operations_are_reported_before_the_passphrase_prompt() {
     let bench = Bench::new();
     bench.write("text", b"text");
     bench.write("there", b"there");
