@@ -185,7 +185,8 @@ mod tests {
         *EphemeralKey::generate(rng).representative()
     }
 
-    /// Returns whether `found` of `draws` is within four standard deviations of the probability `p`.
+    /// Returns whether `found` of `draws` is within four standard deviations of the probability
+    /// `p`.
     fn is_likely(found: usize, draws: usize, p: f64) -> bool {
         let (found, draws) = (found as f64, draws as f64);
         (found - draws * p).abs() < 4.0 * (draws * p * (1.0 - p)).sqrt()
@@ -217,7 +218,8 @@ mod tests {
         let mut found = [0; 8];
         for representative in representatives {
             let point = MontgomeryPoint(decode(representative)).to_edwards(0).unwrap();
-            // Multiplies by the prime order (5 modulo 8), which leaves five times the low-order part.
+            // Multiplies by the prime order (5 modulo 8), which leaves five times the low-order
+            // part.
             let low = point * -Scalar::ONE + point;
             found[EIGHT_TORSION.iter().position(|&other| other == low).unwrap()] += 1;
         }
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_generated_is_decoded() {
+    fn generated_keys_are_decoded() {
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         for _ in 0..200 {
             let key = EphemeralKey::generate(&mut rng);
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same_point_with_every_tweak() {
+    fn encoded_points_decode_with_every_tweak() {
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
         for _ in 0..100 {
             let u = decode(&random(&mut rng));
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_of_the_curve_has_no_representative() {
+    fn points_off_the_curve_have_no_representative() {
         let mut rng = ChaCha20Rng::from_seed([5; 32]);
         let mut on_curve = 0;
         for _ in 0..1000 {

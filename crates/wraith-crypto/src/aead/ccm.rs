@@ -99,7 +99,7 @@ impl<C: BlockCipher> Ccm<C> {
         let mut counter = [0; BLOCK];
         counter[0] = 14 - self.lengths.nonce_bytes as u8;
         counter[1..=nonce.len()].copy_from_slice(nonce);
-        let mut mac = self.begin(&counter, aad, in_out.len());
+        let mut mac = self.start_mac(&counter, aad, in_out.len());
         let mut tag_mask = counter;
         self.cipher.encrypt_block(&mut tag_mask);
         counter[BLOCK - 1] = 1;
@@ -123,7 +123,7 @@ impl<C: BlockCipher> Ccm<C> {
     }
 
     /// Starts the CBC-MAC with the first block and the associated data (SP 800-38C appendix A.2).
-    fn begin(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
+    fn start_mac(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
         let mut first = *counter;
         first[0] |=
             u8::from(!aad.is_empty()) << 6 | (((self.lengths.tag_bytes - 2) / 2) << 3) as u8;

@@ -12,7 +12,7 @@ use std::fmt;
 use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
-pub(in crate::aead) use avx512::{Key as OwnKey, is_here as own_is_here};
+pub(in crate::aead) use avx512::{Key as OwnKey, is_available as own_is_available};
 
 /// A key of either algorithm. Wiped when dropped.
 pub(super) struct Key {
@@ -43,7 +43,7 @@ impl Key {
     /// Returns the implementation on this processor.
     pub(super) fn backend() -> Backend {
         #[cfg(target_arch = "x86_64")]
-        if avx512::is_here() {
+        if avx512::is_available() {
             return Backend::Own("AVX-512, IFMA".into());
         }
         Backend::AwsLc

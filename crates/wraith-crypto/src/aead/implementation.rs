@@ -50,15 +50,15 @@ impl Implementation {
 
     /// Returns whether this processor has the required features.
     #[must_use]
-    pub fn is_here(self) -> bool {
+    pub fn is_available(self) -> bool {
         match self {
             Self::AwsLc | Self::Sm4 => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Vaes512 => Width::Bits512.is_here(),
+            Self::Vaes512 => Width::Bits512.is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Vaes256 => Width::Bits256.is_here(),
+            Self::Vaes256 => Width::Bits256.is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma => super::chacha::own_is_here(),
+            Self::Ifma => super::chacha::own_is_available(),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Vaes512 | Self::Vaes256 | Self::Ifma => false,
         }

@@ -147,7 +147,7 @@ impl Xts {
     }
 
     /// Returns the tweak of the first block of the next data unit, and advances the unit number.
-    fn begin(&mut self, text: &[u8]) -> Result<Block, CipherError> {
+    fn start_unit(&mut self, text: &[u8]) -> Result<Block, CipherError> {
         if !(BLOCK_BYTES..=UNIT_MAX).contains(&text.len()) {
             return Err(CipherError::Partial { algorithm: self.algorithm, found: text.len() });
         }
@@ -166,7 +166,7 @@ impl Cipher for Xts {
     /// Encrypts a data unit. A partial last block takes its end from the block before (ciphertext
     /// stealing, IEEE 1619 §5.3.2).
     fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        let mut tweak = self.begin(in_out)?;
+        let mut tweak = self.start_unit(in_out)?;
         let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;
         let (text, end) = in_out.split_at_mut(whole);
         self.key.xts_encrypt(&mut tweak, text);
@@ -182,7 +182,7 @@ impl Cipher for Xts {
     /// Decrypts a data unit. With a partial last block, the block before uses the last tweak, and
     /// the partial one the tweak before that.
     fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
-        let mut tweak = self.begin(in_out)?;
+        let mut tweak = self.start_unit(in_out)?;
         let whole = in_out.len() / BLOCK_BYTES * BLOCK_BYTES;
         let (text, end) = in_out.split_at_mut(whole);
         if end.is_empty() {

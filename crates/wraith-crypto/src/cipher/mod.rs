@@ -117,7 +117,7 @@ algorithms! {
 
 /// Permitted lengths of the pieces of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum PieceLength {
     /// Whole blocks.
     Blocks,
     /// Any length.
@@ -150,20 +150,20 @@ impl Algorithm {
         }
     }
 
-    const fn cut(self) -> Cut {
+    const fn cut(self) -> PieceLength {
         use Algorithm::*;
         match self {
-            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => Cut::Blocks,
-            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => Cut::Blocks,
-            Aes128Xts | Aes256Xts | Sm4Xts => Cut::Unit,
-            _ => Cut::Bytes,
+            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => PieceLength::Blocks,
+            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => PieceLength::Blocks,
+            Aes128Xts | Aes256Xts | Sm4Xts => PieceLength::Unit,
+            _ => PieceLength::Bytes,
         }
     }
 
     /// Returns whether a text must consist of whole blocks.
     #[must_use]
     pub const fn wants_whole_blocks(self) -> bool {
-        matches!(self.cut(), Cut::Blocks)
+        matches!(self.cut(), PieceLength::Blocks)
     }
 
     /// Returns the implementation on this processor.
@@ -190,9 +190,9 @@ impl Algorithm {
 
     const fn takes(self) -> &'static str {
         match self.cut() {
-            Cut::Blocks => "whole blocks of 16 bytes",
-            Cut::Bytes => "any length",
-            Cut::Unit => "data units of 16 bytes to 16 MiB",
+            PieceLength::Blocks => "whole blocks of 16 bytes",
+            PieceLength::Bytes => "any length",
+            PieceLength::Unit => "data units of 16 bytes to 16 MiB",
         }
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_pad_appends_is_taken_off_again_and_nothing_else() {
+    fn unpad_removes_exactly_the_padding() {
         for len in 0..40 {
             let mut text = vec![7; len];
             pad(&mut text);

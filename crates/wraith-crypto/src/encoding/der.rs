@@ -356,7 +356,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_of_any_bytes_is_what_would_be_written(
+        fn any_parsed_bytes_encode_to_the_same_bytes(
             bytes in proptest::collection::vec(prop_oneof![0u8..8, any::<u8>()], 0..40),
         ) {
             let mut reader = Reader::new(&bytes);

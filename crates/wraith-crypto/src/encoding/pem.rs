@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_strict_is_refused() {
+    fn non_strict_encodings_are_refused() {
         let good = "-----BEGIN X-----\nTQ==\n-----END X-----\n";
         assert_eq!(*decode("X", good).unwrap(), b"M");
         assert_eq!(decode("Y", good), Err(EncodingError::WrongLabel));

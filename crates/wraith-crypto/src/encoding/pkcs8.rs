@@ -125,7 +125,7 @@ Z9w7lshQhqowtrbLDFw4rXAxZuE=
     }
 
     #[test]
-    fn what_is_cut_continued_or_of_another_version_is_refused() {
+    fn truncated_extended_or_other_version_encodings_are_refused() {
         let der = pem::decode("PRIVATE KEY", VERSION_2).unwrap();
         for len in 0..der.len() {
             assert!(PrivateKeyInfo::from_der(&der[..len]).is_err(), "{len}");

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_continued_is_refused() {
+    fn truncated_or_extended_encodings_are_refused() {
         let parameters = [6, 1, 5];
         let algorithm = AlgorithmIdentifier { oid: &[1, 2], parameters: Some(&parameters) };
         let der = SubjectPublicKeyInfo { algorithm, key: b"key" }.to_der();

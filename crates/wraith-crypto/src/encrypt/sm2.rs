@@ -91,9 +91,9 @@ impl DecryptionKey {
     }
 
     fn open(&self, ciphertext: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let parts = Parts::read(self.layout, ciphertext)?;
+        let parts = CiphertextParts::read(self.layout, ciphertext)?;
         let point = Public::from_bytes(&parts.point)?.point;
-        let shared = Shared::new(&self.secret.scalar, &Public { point });
+        let shared = SharedPoint::new(&self.secret.scalar, &Public { point });
         let mut message = Zeroizing::new(parts.text.to_vec());
         let is_key = shared.apply(&mut message);
         let is_right = crate::equal(&shared.hash(&message), parts.hash);
@@ -163,14 +163,14 @@ impl EncryptionKey {
             return None;
         }
         let point = Public { point: kernel::multiply_base(nonce) }.to_bytes();
-        let shared = Shared::new(nonce, &self.public);
+        let shared = SharedPoint::new(nonce, &self.public);
         let hash = shared.hash(message);
         let mut text = message.to_vec();
         if !shared.apply(&mut text) {
             text.zeroize();
             return None;
         }
-        Some(Parts { point, hash: &hash, text: &text }.write(self.layout))
+        Some(CiphertextParts { point, hash: &hash, text: &text }.write(self.layout))
     }
 }
 
@@ -201,12 +201,12 @@ impl super::EncryptionKey for EncryptionKey {
 }
 
 /// The shared point: k · P for the sender, d · C1 for the recipient.
-struct Shared {
+struct SharedPoint {
     x: Zeroizing<[u8; SCALAR_BYTES]>,
     y: Zeroizing<[u8; SCALAR_BYTES]>,
 }
 
-impl Shared {
+impl SharedPoint {
     fn new(scalar: &Scalar, public: &Public) -> Self {
         let point = Zeroizing::new(kernel::multiply(scalar, &public.point));
         let (x, y) = point.to_coordinates();
@@ -229,13 +229,13 @@ impl Shared {
 }
 
 /// A parsed ciphertext.
-struct Parts<'a> {
+struct CiphertextParts<'a> {
     point: [u8; POINT_BYTES],
     hash: &'a [u8],
     text: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> CiphertextParts<'a> {
     fn read(layout: Layout, ciphertext: &'a [u8]) -> Option<Self> {
         if layout == Layout::Der {
             return Self::read_der(ciphertext);
@@ -335,8 +335,8 @@ mod tests {
         assert!(unlucky > 0);
         // A forged ciphertext with such a nonce.
         let point = Public { point: kernel::multiply_base(&nonce) }.to_bytes();
-        let hash = Shared::new(&nonce, &key.secret.public).hash(b"m");
-        let ciphertext = Parts { point, hash: &hash, text: b"m" }.write(Layout::C1C3C2);
+        let hash = SharedPoint::new(&nonce, &key.secret.public).hash(b"m");
+        let ciphertext = CiphertextParts { point, hash: &hash, text: b"m" }.write(Layout::C1C3C2);
         assert_eq!(key.decrypt(&ciphertext).err(), Some(EncryptError::Unopened));
     }
 }

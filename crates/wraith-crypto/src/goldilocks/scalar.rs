@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_below_l_is_not_canonical() {
+    fn scalars_of_l_or_more_are_not_canonical() {
         assert!(Scalar::from_canonical(&l_bytes()).is_none());
         let mut bytes = l_bytes();
         bytes[0] -= 1;

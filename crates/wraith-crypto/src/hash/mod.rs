@@ -175,31 +175,31 @@ pub(crate) use with_function;
 
 /// Incremental hash state of any [`Algorithm`].
 #[derive(Clone)]
-pub struct Hasher(Running);
+pub struct Hasher(HasherState);
 
 macro_rules! running {
     ($($name:ident: $type:ty;)+) => {
         #[derive(Clone)]
-        enum Running { $( $name($type), )+ }
+        enum HasherState { $( $name($type), )+ }
 
         impl Hasher {
             /// Creates the state of an empty message.
             #[must_use]
             pub fn new(algorithm: Algorithm) -> Self {
                 Self(match algorithm {
-                    $( Algorithm::$name => Running::$name(<$type>::new()), )+
+                    $( Algorithm::$name => HasherState::$name(<$type>::new()), )+
                 })
             }
 
             /// Returns the algorithm.
             #[must_use]
             pub const fn algorithm(&self) -> Algorithm {
-                match &self.0 { $( Running::$name(_) => Algorithm::$name, )+ }
+                match &self.0 { $( HasherState::$name(_) => Algorithm::$name, )+ }
             }
 
             /// Hashes the next piece of the message.
             pub fn update(&mut self, data: &[u8]) {
-                match &mut self.0 { $( Running::$name(hash) => hash.update(data), )+ }
+                match &mut self.0 { $( HasherState::$name(hash) => hash.update(data), )+ }
             }
 
             /// Writes the digest to the front of `out`. An extendable function fills all of `out`.
@@ -207,7 +207,7 @@ macro_rules! running {
             /// # Panics
             /// If `out` is shorter than the digest of a function that is not extendable.
             pub fn finish_into(self, out: &mut [u8]) {
-                match self.0 { $( Running::$name(hash) => hash.write_to(out), )+ }
+                match self.0 { $( HasherState::$name(hash) => hash.write_to(out), )+ }
             }
         }
     };
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_says_of_itself_what_its_algorithm_says_of_it() {
+    fn hash_types_agree_with_their_algorithm() {
         for algorithm in Algorithm::ALL {
             assert_eq!(algorithm.hasher().algorithm(), *algorithm);
             assert!(algorithm.digest_bytes() <= DIGEST_MAX);

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_states_takes_its_blocks_as_each_alone() {
+    fn parallel_states_match_single_ones() {
         for count in 0..40 {
             let blocks: Vec<[u8; 128]> = bytes(128 * count).as_chunks().0.to_vec();
             let short: Vec<[u8; 64]> = blocks.iter().map(|b| *b.first_chunk().unwrap()).collect();

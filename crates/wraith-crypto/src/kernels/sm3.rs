@@ -121,12 +121,12 @@ mod x86 {
         // SAFETY: a schedule may be uninitialized as a whole.
         let [now, then] = unsafe { schedules.assume_init_mut() };
         let (mut now, mut then) = (now, then);
-        let mut words = begin(now, first);
+        let mut words = start(now, first);
         for group in 0..GROUPS {
             extend(now, &mut words, group);
         }
         for block in rest {
-            let mut words = begin(then, block);
+            let mut words = start(then, block);
             rounds(state, now, |group| extend(then, &mut words, group));
             for group in 16..GROUPS {
                 extend(then, &mut words, group);
@@ -139,7 +139,7 @@ mod x86 {
     /// Writes the first sixteen words, and W[j] ^ W[j + 4] of the first twelve.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    fn begin(schedule: &mut Schedule, block: &[u8; 64]) -> Words {
+    fn start(schedule: &mut Schedule, block: &[u8; 64]) -> Words {
         let swap = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
         let words = |at: usize| {
             let words: &[u8; 16] = block[4 * at..].first_chunk().expect("four words follow");

@@ -13,7 +13,7 @@ use crate::kernels::sm4::Sm4;
 /// CBC over a message. The last 1 to 16 bytes are held back until they are known to be the last;
 /// none if the message is empty so far. Wiped when dropped.
 #[derive(Clone)]
-struct Running<C: BlockCipher> {
+struct CbcMacState<C: BlockCipher> {
     algorithm: Algorithm,
     cipher: C,
     state: Block,
@@ -21,7 +21,7 @@ struct Running<C: BlockCipher> {
     kept_len: usize,
 }
 
-impl<C: BlockCipher> Running<C> {
+impl<C: BlockCipher> CbcMacState<C> {
     const fn new(algorithm: Algorithm, cipher: C) -> Self {
         Self { algorithm, cipher, state: [0; BLOCK], kept: [0; BLOCK], kept_len: 0 }
     }
@@ -73,7 +73,7 @@ const fn double(block: Block) -> Block {
     (block << 1 ^ (0_u128.wrapping_sub(block >> 127) & 0x87)).to_be_bytes()
 }
 
-impl<C: BlockCipher> Drop for Running<C> {
+impl<C: BlockCipher> Drop for CbcMacState<C> {
     fn drop(&mut self) {
         self.state.zeroize();
         self.kept.zeroize();
@@ -82,7 +82,7 @@ impl<C: BlockCipher> Drop for Running<C> {
 
 /// CMAC with AES. Wiped when dropped.
 #[derive(Clone)]
-pub struct CmacAes(Running<Aes>);
+pub struct CmacAes(CbcMacState<Aes>);
 
 impl CmacAes {
     /// Starts a message. Returns `None` unless the key has 16, 24 or 32 bytes.
@@ -93,19 +93,19 @@ impl CmacAes {
             24 => Algorithm::CmacAes192,
             _ => Algorithm::CmacAes256,
         };
-        Some(Self(Running::new(algorithm, Aes::new(key)?)))
+        Some(Self(CbcMacState::new(algorithm, Aes::new(key)?)))
     }
 }
 
 /// CMAC with SM4. Wiped when dropped.
 #[derive(Clone)]
-pub struct CmacSm4(Running<Sm4>);
+pub struct CmacSm4(CbcMacState<Sm4>);
 
 impl CmacSm4 {
     /// Starts a message.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
-        Self(Running::new(Algorithm::CmacSm4, Sm4::new(key)))
+        Self(CbcMacState::new(Algorithm::CmacSm4, Sm4::new(key)))
     }
 }
 
@@ -116,13 +116,13 @@ impl CmacSm4 {
 /// can forge tags of longer ones, and a message with zeros appended has the same tag. [`CmacSm4`]
 /// has neither flaw.
 #[derive(Clone)]
-pub struct CbcMacSm4(Running<Sm4>);
+pub struct CbcMacSm4(CbcMacState<Sm4>);
 
 impl CbcMacSm4 {
     /// Starts a message.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
-        Self(Running::new(Algorithm::CbcMacSm4, Sm4::new(key)))
+        Self(CbcMacState::new(Algorithm::CbcMacSm4, Sm4::new(key)))
     }
 }
 

@@ -34,7 +34,7 @@ enum Inner {
     Bits192(Box<GcmKey<13>>, Ghash),
     #[cfg(target_arch = "x86_64")]
     Bits256(Box<GcmKey<15>>, Ghash),
-    Library(Library),
+    AwsLcGmac(AwsLcGmac),
 }
 
 impl GmacAes {
@@ -48,7 +48,7 @@ impl GmacAes {
             _ => return None,
         };
         let own = Self::own(key, nonce);
-        let inner = own.or_else(|| Library::new(key, nonce).map(Inner::Library))?;
+        let inner = own.or_else(|| AwsLcGmac::new(key, nonce).map(Inner::AwsLcGmac))?;
         Some(Self { algorithm, inner })
     }
 
@@ -86,7 +86,7 @@ impl GmacAes {
             Inner::Bits192(key, hash) => hash.update(key, data),
             #[cfg(target_arch = "x86_64")]
             Inner::Bits256(key, hash) => hash.update(key, data),
-            Inner::Library(context) => context.update(data),
+            Inner::AwsLcGmac(context) => context.update(data),
         }
     }
 
@@ -106,7 +106,7 @@ impl GmacAes {
             Inner::Bits192(key, hash) => hash.finish(key),
             #[cfg(target_arch = "x86_64")]
             Inner::Bits256(key, hash) => hash.finish(key),
-            Inner::Library(context) => context.finish(),
+            Inner::AwsLcGmac(context) => context.finish(),
         }
     }
 
@@ -140,19 +140,19 @@ impl std::fmt::Debug for GmacAes {
 }
 
 /// AWS-LC's AES-GCM with associated data and no text. AWS-LC wipes all memory that it frees.
-struct Library(NonNull<EVP_CIPHER_CTX>);
+struct AwsLcGmac(NonNull<EVP_CIPHER_CTX>);
 
 // SAFETY: a context is not bound to a thread.
-unsafe impl Send for Library {}
+unsafe impl Send for AwsLcGmac {}
 
-impl Drop for Library {
+impl Drop for AwsLcGmac {
     fn drop(&mut self) {
         // SAFETY: `EVP_CIPHER_CTX_new` made the context, and it is freed once.
         unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
     }
 }
 
-impl Library {
+impl AwsLcGmac {
     fn new(key: &[u8], nonce: &[u8; 12]) -> Option<Self> {
         // SAFETY: these functions have no preconditions.
         let (context, cipher) = unsafe {
@@ -220,7 +220,7 @@ mod tests {
             for key_bytes in [16, 24, 32] {
                 let (key, nonce) = (&data[len % 7..][..key_bytes], &[len as u8; 12]);
                 let mut ours = GmacAes::new(key, nonce).unwrap();
-                let mut library = Library::new(key, nonce).unwrap();
+                let mut library = AwsLcGmac::new(key, nonce).unwrap();
                 ours.update(&data[..cut]);
                 ours.update(&data[cut..len]);
                 library.update(&data[..len]);

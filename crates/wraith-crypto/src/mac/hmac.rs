@@ -83,9 +83,9 @@ impl<F: Function> fmt::Debug for Hmac<F> {
 }
 
 /// An HMAC with its name in [`Algorithm`].
-struct Named<F: Function>(Algorithm, Hmac<F>);
+struct AlgorithmHmac<F: Function>(Algorithm, Hmac<F>);
 
-impl<F: Function> Mac for Named<F> {
+impl<F: Function> Mac for AlgorithmHmac<F> {
     fn algorithm(&self) -> Algorithm {
         self.0
     }
@@ -102,7 +102,7 @@ impl<F: Function> Mac for Named<F> {
 /// Starts a message under `key`. Returns `None` if `algorithm` is not an HMAC.
 pub(super) fn start(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
     fn named<F: Function>(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
-        Some(Box::new(Named(algorithm, Hmac::<F>::new(key))))
+        Some(Box::new(AlgorithmHmac(algorithm, Hmac::<F>::new(key))))
     }
     let start = match algorithm.hash()? {
         hash::Algorithm::Sha1 => named::<legacy::Sha1>,

@@ -5,7 +5,7 @@
 use aws_lc_sys as aws;
 use zeroize::Zeroizing;
 
-use super::prime::{self, Pool};
+use super::prime::{self, RandomLimbs};
 use super::{E, modulo_e};
 use crate::aws::{Owned, number};
 use crate::bignum::{gcd, product};
@@ -20,11 +20,11 @@ const PAIRS_MAX: usize = 8;
 /// Generates a key with a modulus of `128·limbs` bits, checked by AWS-LC. Returns `None` where the
 /// processor does not support the kernel, or there is no memory.
 pub(super) fn generate(limbs: usize) -> Option<Owned<aws::RSA>> {
-    let mut pool = Pool::new();
+    let mut pool = RandomLimbs::new();
     for _ in 0..PAIRS_MAX {
         let p = prime::random(limbs, None, &mut pool)?;
         let q = prime::random(limbs, Some(&p), &mut pool)?;
-        let numbers = Numbers::new(p, q)?;
+        let numbers = PrivateKeyNumbers::new(p, q)?;
         if is_long(&numbers.d) {
             return numbers.key();
         }
@@ -39,7 +39,7 @@ pub(super) fn is_long(d: &[u64]) -> bool {
 }
 
 /// The numbers of an RSAPrivateKey (RFC 8017 §A.1.2), without the version and `e`.
-struct Numbers {
+struct PrivateKeyNumbers {
     n: Vec<u64>,
     d: Limbs,
     p: Limbs,
@@ -49,7 +49,7 @@ struct Numbers {
     q_inverse: Limbs,
 }
 
-impl Numbers {
+impl PrivateKeyNumbers {
     fn new(p: Limbs, q: Limbs) -> Option<Self> {
         // The larger prime is the first, so that the other is below it.
         let mut less = p.clone();

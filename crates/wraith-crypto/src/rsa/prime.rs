@@ -33,12 +33,12 @@ const APART_BITS: usize = 100;
 const POOL_BYTES: usize = 8192;
 
 /// A buffer of random limbs. A request for each single limb takes longer than its generation.
-pub(super) struct Pool {
+pub(super) struct RandomLimbs {
     bytes: Zeroizing<Vec<u8>>,
     used: usize,
 }
 
-impl Pool {
+impl RandomLimbs {
     pub(super) fn new() -> Self {
         Self { bytes: Zeroizing::new(vec![0; POOL_BYTES]), used: POOL_BYTES }
     }
@@ -63,7 +63,7 @@ impl Pool {
 pub(super) fn random(
     limbs: usize,
     other: Option<&[u64]>,
-    pool: &mut Pool,
+    pool: &mut RandomLimbs,
 ) -> Option<Zeroizing<Vec<u64>>> {
     let mut tries = TRIES_PER_BIT * 64 * limbs;
     while tries > 0 {
@@ -84,7 +84,11 @@ pub(super) fn random(
 
 /// Returns a random number without small divisors that meets the other conditions of [`random`], or
 /// `None` if the number drawn does not.
-fn candidate(limbs: usize, other: Option<&[u64]>, pool: &mut Pool) -> Option<Zeroizing<Vec<u64>>> {
+fn candidate(
+    limbs: usize,
+    other: Option<&[u64]>,
+    pool: &mut RandomLimbs,
+) -> Option<Zeroizing<Vec<u64>>> {
     let mut number = Zeroizing::new(vec![0; limbs]);
     for limb in &mut number[..limbs - 1] {
         *limb = pool.limb();
@@ -128,7 +132,7 @@ pub(super) fn is_probable_prime(
     modulus: &Modulus,
     number: &[u64],
     rounds: usize,
-    pool: &mut Pool,
+    pool: &mut RandomLimbs,
 ) -> bool {
     let zeros = (number[0] ^ 1).trailing_zeros();
     if zeros == 64 {
@@ -152,7 +156,7 @@ pub(super) fn is_probable_prime(
 /// fraction, which has 64 bits more than `n`.
 ///
 /// Rejection sampling would reveal something about `n`.
-fn random_base(n: &[u64], pool: &mut Pool) -> Zeroizing<Vec<u64>> {
+fn random_base(n: &[u64], pool: &mut RandomLimbs) -> Zeroizing<Vec<u64>> {
     let mut range = Zeroizing::new(n.to_vec());
     product::subtract_assign(&mut range, &[3]);
     let fraction: Zeroizing<Vec<u64>> =
@@ -185,8 +189,8 @@ mod tests {
     use super::*;
 
     /// Returns a pool of `bytes`, of which the first `used` are used up.
-    fn pool(bytes: &[u8], used: usize) -> Pool {
-        Pool { bytes: Zeroizing::new(bytes.to_vec()), used }
+    fn pool(bytes: &[u8], used: usize) -> RandomLimbs {
+        RandomLimbs { bytes: Zeroizing::new(bytes.to_vec()), used }
     }
 
     #[test]
@@ -248,7 +252,7 @@ mod tests {
     #[test]
     fn bases_are_all_from_2_to_n_less_2() {
         for n in [5, 7, 11, 101] {
-            let mut pool = Pool::new();
+            let mut pool = RandomLimbs::new();
             let bases: std::collections::BTreeSet<u64> =
                 (0..200 * n).map(|_| random_base(&[n], &mut pool)[0]).collect();
             assert!(bases.into_iter().eq(2..=n - 2), "{n}");

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 
-use super::prime::Pool;
+use super::prime::RandomLimbs;
 use super::*;
 use crate::agree::ffdhe::Group;
 use crate::aws::write_number;
@@ -11,7 +11,7 @@ use crate::kernels::tests::unchecked;
 /// Number of rounds after which any composite number passes with a probability of at most 2^-80.
 const ROUNDS: usize = 40;
 
-fn is_here() -> bool {
+fn is_available() -> bool {
     if !montgomery::is_available() {
         unchecked("this processor has no AVX-512 IFMA");
     }
@@ -31,13 +31,13 @@ fn aws_lc_says(number: &Uint) -> bool {
     said == 1
 }
 
-fn we_say(number: &Uint, pool: &mut Pool) -> bool {
+fn we_say(number: &Uint, pool: &mut RandomLimbs) -> bool {
     let modulus = Modulus::new(number.limbs()).unwrap();
     prime::is_probable_prime(&modulus, number.limbs(), ROUNDS, pool)
 }
 
 /// Returns the verdict, after checking that AWS-LC and our test agree.
-fn is_prime(number: &Uint, pool: &mut Pool) -> bool {
+fn is_prime(number: &Uint, pool: &mut RandomLimbs) -> bool {
     let said = we_say(number, pool);
     assert_eq!(said, aws_lc_says(number), "{}", *number.to_hex());
     said
@@ -59,10 +59,10 @@ fn power_of_two_less(bits: usize, less: u64) -> Uint {
 
 #[test]
 fn small_numbers_and_known_primes_are_what_aws_lc_says() {
-    if !is_here() {
+    if !is_available() {
         return;
     }
-    let mut pool = Pool::new();
+    let mut pool = RandomLimbs::new();
     let primes = (5..4000).step_by(2).filter(|&n| is_prime(&Uint::from(n), &mut pool)).count();
     // 550 primes up to 4000, without 2 and 3.
     assert_eq!(primes, 548);
@@ -93,10 +93,10 @@ fn small_numbers_and_known_primes_are_what_aws_lc_says() {
 
 #[test]
 fn numbers_that_pass_weaker_tests_are_composite() {
-    if !is_here() {
+    if !is_available() {
         return;
     }
-    let mut pool = Pool::new();
+    let mut pool = RandomLimbs::new();
     // Carmichael numbers; strong pseudoprimes to base 2 (OEIS A001262), among them Fermat's F5;
     // strong pseudoprimes to the first 4, 9, 12 and 13 primes (OEIS A014233).
     let listed = [
@@ -159,10 +159,10 @@ fn numbers_that_pass_weaker_tests_are_composite() {
 
 #[test]
 fn of_eight_numbers_the_primes_are_left() {
-    if !is_here() {
+    if !is_available() {
         return;
     }
-    let mut pool = Pool::new();
+    let mut pool = RandomLimbs::new();
     for limbs in [16, 24, 32] {
         let prime = prime::random(limbs, None, &mut pool).unwrap();
         // One to three primes among composite numbers, in any place.
@@ -188,10 +188,10 @@ fn of_eight_numbers_the_primes_are_left() {
 
 #[test]
 fn random_numbers_are_prime_if_aws_lc_says_so() {
-    if !is_here() {
+    if !is_available() {
         return;
     }
-    let (mut pool, mut primes) = (Pool::new(), 0);
+    let (mut pool, mut primes) = (RandomLimbs::new(), 0);
     for index in 0..400 {
         let mut bytes = vec![0; 20 + index % 40];
         crate::rand::fill(&mut bytes);
@@ -248,7 +248,7 @@ fn keys_are_as_fips_186_5_has_them() {
 }
 
 #[test]
-fn aws_lc_makes_keys_where_there_is_no_kernel() {
+fn aws_lc_generates_keys_without_a_kernel() {
     let key = Key::new(generated_by_aws_lc(2048).unwrap()).map(PrivateKey).unwrap();
     assert_eq!((key.public().bytes(), of(&key, aws::RSA_get0_e)), (256, Uint::from(E)));
 }

@@ -26,21 +26,21 @@ const INVALID: SignError = SignError::InvalidKey { algorithm: Algorithm::Sm2 };
 pub struct SigningKey {
     secret: Secret,
     /// 1 / (1 + d), computed on the first signature.
-    inverse: OnceLock<Zeroizing<Hidden>>,
+    inverse: OnceLock<Zeroizing<RedactedScalar>>,
     owner: [u8; 32],
 }
 
 /// A scalar that `Debug` does not print.
 #[derive(Clone)]
-struct Hidden(Scalar);
+struct RedactedScalar(Scalar);
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for RedactedScalar {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("..")
     }
 }
 
-impl zeroize::Zeroize for Hidden {
+impl zeroize::Zeroize for RedactedScalar {
     fn zeroize(&mut self) {
         self.0.zeroize();
     }
@@ -83,7 +83,8 @@ impl SigningKey {
     }
 
     fn inverse(&self) -> &Scalar {
-        let invert = || Zeroizing::new(Hidden(self.secret.scalar.add(&Scalar::ONE).invert()));
+        let invert =
+            || Zeroizing::new(RedactedScalar(self.secret.scalar.add(&Scalar::ONE).invert()));
         &self.inverse.get_or_init(invert).0
     }
 

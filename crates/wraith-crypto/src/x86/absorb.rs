@@ -26,12 +26,12 @@ pub(crate) struct GhashKey {
 impl GhashKey {
     /// Creates a key. Returns `None` if this processor lacks the instructions.
     pub(crate) fn new(hash_key: &[u8; BLOCK], wide: bool) -> Option<Self> {
-        let narrow_is_here = std::arch::is_x86_feature_detected!("avx2")
+        let narrow_is_available = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("pclmulqdq");
-        let wide_is_here = std::arch::is_x86_feature_detected!("avx512f")
+        let wide_is_available = std::arch::is_x86_feature_detected!("avx512f")
             && std::arch::is_x86_feature_detected!("avx512bw")
             && std::arch::is_x86_feature_detected!("vpclmulqdq");
-        if !narrow_is_here || (wide && !wide_is_here) {
+        if !narrow_is_available || (wide && !wide_is_available) {
             return None;
         }
         let mut powers = MaybeUninit::uninit();

@@ -69,7 +69,7 @@ impl Width {
 
     /// Returns whether this processor has the instructions.
     #[inline]
-    pub(crate) fn is_here(self) -> bool {
+    pub(crate) fn is_available(self) -> bool {
         match self {
             Self::Bits256 => Self::best().is_some(),
             Self::Bits512 => Self::best() == Some(Self::Bits512),
@@ -92,7 +92,7 @@ impl<const KEYS: usize> GcmKey<KEYS> {
     /// Expands a key in place. Returns `None` if its length does not match `KEYS`, or this
     /// processor lacks an instruction.
     pub(crate) fn new(key: &[u8], width: Width) -> Option<Box<Self>> {
-        if !width.is_here() || !RoundKeys::<KEYS>::fits(key) {
+        if !width.is_available() || !RoundKeys::<KEYS>::fits(key) {
             return None;
         }
         let mut place = Box::new_uninit();

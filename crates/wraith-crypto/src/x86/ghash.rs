@@ -67,7 +67,8 @@ impl HashKey {
             &mut (*place).powers
         };
         powers[POWER_MAX - 1] = over_x(hash_key);
-        // Each is the product of two powers of about half its exponent, so that few wait for others.
+        // Each is the product of two powers of about half its exponent, so that few wait for
+        // others.
         for n in 2..=POWER_MAX {
             let (half, other) = (n / 2, n.div_ceil(2));
             powers[POWER_MAX - n] = multiply(powers[POWER_MAX - half], powers[POWER_MAX - other]);
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn powers_are_the_same_four_at_a_time() {
-        if !Width::Bits512.is_here() {
+        if !Width::Bits512.is_available() {
             return unchecked("no AVX-512");
         }
         let one = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

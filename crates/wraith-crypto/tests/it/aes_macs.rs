@@ -227,7 +227,7 @@ fn key_wrap_matches_rfc_3394_and_5649() {
 }
 
 #[test]
-fn what_cannot_be_wrapped_or_unwrapped_is_refused() {
+fn invalid_key_wrap_inputs_are_refused() {
     for found in [0, 8, 15, 17, (1 << 20) + 8] {
         let refused = Err(KeyWrapError::Length { found });
         assert_eq!(wrap(&[1; 16], &vec![0; found]), refused);

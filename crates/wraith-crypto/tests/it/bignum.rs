@@ -194,7 +194,7 @@ fn anything_to_the_power_of_zero_is_one_but_modulo_one() {
 }
 
 #[test]
-fn what_cannot_be_computed_is_refused() {
+fn impossible_parameters_are_refused() {
     let (zero, two) = (Uint::zero(), Uint::from(2));
     assert_eq!(two.div_rem(&zero).unwrap_err(), Error::DivisionByZero);
     assert_eq!(two.mod_exp(&two, &zero), Err(Error::DivisionByZero));

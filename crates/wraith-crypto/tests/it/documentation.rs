@@ -149,7 +149,7 @@ fn has(feature: &str) -> bool {
 }
 
 #[test]
-fn a_cell_says_what_computes_on_each_processor() {
+fn the_backend_table_matches_each_processor() {
     let cell = "own: AVX-512, VAES or VAES or AES-NI; else library `aes`";
     let with = |features: &[&str]| said(cell, |feature| features.contains(&feature));
     assert_eq!(with(&["AES-NI", "VAES", "AVX-512"]), "own (AVX-512, VAES)");

@@ -67,7 +67,7 @@ fn pkcs1_passes_wycheproof_with_implicit_rejection_of_wrong_paddings() {
 }
 
 #[test]
-fn what_a_public_key_seals_the_private_one_opens() {
+fn a_private_key_opens_messages_to_its_public_key() {
     let made = DecryptionKey::generate(Hash::Sha256, 2048).unwrap();
     let (pkcs8, spki) = (made.to_pkcs8(), made.public().to_spki());
     for hash in [Hash::Sha1, Hash::Sha256, Hash::Sha384, Hash::Sha512] {

@@ -117,7 +117,7 @@ fn every_kem_opens_messages_in_order_only() {
 }
 
 #[test]
-fn a_sender_shows_who_it_is_where_the_kem_can() {
+fn hpke_authenticates_the_sender_where_the_kem_supports_it() {
     for kem in KEMS {
         let suite = Suite { kem, kdf: Kdf::Sha256, aead: Aead::ChaCha20Poly1305 };
         let [key, me, other] = [0, 1, 2].map(|_| PrivateKey::generate(kem).unwrap());

@@ -18,7 +18,7 @@ pub(crate) const OF_GCM: [Implementation; 3] =
 pub(crate) fn each(what: &str, check: impl Fn(Implementation) -> usize) {
     for implementation in [Implementation::Vaes512, Implementation::Vaes256, Implementation::AwsLc]
     {
-        if implementation.is_here() {
+        if implementation.is_available() {
             let cases = check(implementation);
             say(&format!("checked: {what}: {cases} with {implementation}"));
         } else {
@@ -49,7 +49,7 @@ fn a_key_uses_the_fastest_supported_implementation_by_default() {
         (Suite::ChaCha20Poly1305, &[Implementation::Ifma, Implementation::AwsLc]),
         (Suite::Sm4Gcm, &[Implementation::Sm4]),
     ] {
-        let first = all.iter().find(|each| each.is_here()).unwrap();
+        let first = all.iter().find(|each| each.is_available()).unwrap();
         assert_eq!(AeadKey::new(suite, &[1; 32]).implementation(), *first);
     }
 }
@@ -102,8 +102,8 @@ fn an_unsupported_implementation_makes_no_key() {
         let [gcm, chacha, sm4] = match implementation {
             Implementation::AwsLc => [true, true, false],
             Implementation::Sm4 => [false, false, true],
-            Implementation::Ifma => [false, implementation.is_here(), false],
-            _ => [implementation.is_here(), false, false],
+            Implementation::Ifma => [false, implementation.is_available(), false],
+            _ => [implementation.is_available(), false, false],
         };
         assert_eq!(of(Suite::Aes256Gcm).is_some(), gcm);
         assert_eq!(of(Suite::ChaCha20Poly1305).is_some(), chacha);

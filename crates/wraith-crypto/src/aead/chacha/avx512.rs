@@ -14,7 +14,7 @@ use crate::kernels::chacha20::{BLOCK, hchacha20};
 use crate::kernels::poly1305::ifma::{GROUP, RAISES, Wide};
 use crate::kernels::poly1305::{Poly1305, lengths};
 
-pub(in crate::aead) fn is_here() -> bool {
+pub(in crate::aead) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512bw")
@@ -24,14 +24,14 @@ pub(in crate::aead) fn is_here() -> bool {
 
 /// A key.
 ///
-/// Invariant: it exists only on processors with the features that [`is_here`] checks.
+/// Invariant: it exists only on processors with the features that [`is_available`] checks.
 #[derive(ZeroizeOnDrop)]
 pub(in crate::aead) struct Key([u8; 32]);
 
 impl Key {
     /// Returns `None` if the processor lacks a feature.
     pub(in crate::aead) fn new(key: &[u8; 32]) -> Option<Self> {
-        is_here().then_some(Self(*key))
+        is_available().then_some(Self(*key))
     }
 
     /// Encrypts or decrypts. Returns the tag of the ciphertext in either case. The nonce has 12

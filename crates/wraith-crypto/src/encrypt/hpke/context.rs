@@ -3,7 +3,7 @@
 
 use zeroize::Zeroizing;
 
-use super::labeled::Labeled;
+use super::labeled::LabeledKdf;
 use super::{Aead, HpkeError};
 use crate::aead;
 
@@ -11,7 +11,7 @@ const NONCE_BYTES: usize = 12;
 
 /// The state of either side.
 pub(super) struct Context {
-    labeled: Labeled,
+    labeled: LabeledKdf,
     exporter: Zeroizing<Vec<u8>>,
     /// `None` if the suite is export-only.
     sealing: Option<Sealing>,
@@ -28,7 +28,7 @@ struct Sealing {
 impl Context {
     pub(super) fn new(
         aead: Aead,
-        labeled: Labeled,
+        labeled: LabeledKdf,
         secret: &[u8],
         context: &[u8],
     ) -> Result<Self, HpkeError> {

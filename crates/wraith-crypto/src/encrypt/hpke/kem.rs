@@ -5,7 +5,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-use super::labeled::{Labeled, SuiteId};
+use super::labeled::{LabeledKdf, SuiteId};
 use super::{HpkeError, Kdf};
 use crate::agree::{self, ecdh};
 use crate::ec::{self, Curve};
@@ -121,8 +121,8 @@ impl Kem {
         }
     }
 
-    fn labeled(self) -> Labeled {
-        Labeled { kdf: self.kdf(), suite: SuiteId::kem(self) }
+    fn labeled(self) -> LabeledKdf {
+        LabeledKdf { kdf: self.kdf(), suite: SuiteId::kem(self) }
     }
 
     /// DeriveKeyPair (RFC 9180 §7.1.3).

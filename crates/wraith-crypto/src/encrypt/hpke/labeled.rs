@@ -25,7 +25,7 @@ impl SuiteId {
 
 /// Key derivation for one `suite_id`.
 #[derive(Clone, Debug)]
-pub(super) struct Labeled {
+pub(super) struct LabeledKdf {
     pub(super) kdf: Kdf,
     pub(super) suite: SuiteId,
 }
@@ -45,7 +45,7 @@ impl Kdf {
     }
 }
 
-impl Labeled {
+impl LabeledKdf {
     /// LabeledExtract.
     pub(super) fn extract(&self, salt: &[u8], label: &str, secret: &[u8]) -> Zeroizing<Vec<u8>> {
         let labeled = [VERSION, &self.suite.0, label.as_bytes(), secret].concat();

@@ -26,7 +26,7 @@ pub use context::{Recipient, Sender};
 pub use kem::{Kem, PrivateKey, PublicKey};
 
 use crate::aead;
-use labeled::{Labeled, SuiteId};
+use labeled::{LabeledKdf, SuiteId};
 
 /// Least length of a pre-shared key in bytes (RFC 9180 §9.5).
 pub const PSK_MIN: usize = 32;
@@ -226,7 +226,7 @@ impl Suite {
         psk: Option<Psk<'_>>,
     ) -> Result<context::Context, HpkeError> {
         let (psk, psk_id) = psk.map_or((&[][..], &[][..]), |psk| (psk.key, psk.id));
-        let labeled = Labeled { kdf: self.kdf, suite: SuiteId::hpke(self) };
+        let labeled = LabeledKdf { kdf: self.kdf, suite: SuiteId::hpke(self) };
         let psk_id_hash = labeled.extract(&[], "psk_id_hash", psk_id);
         let info_hash = labeled.extract(&[], "info_hash", info);
         let context = [&[mode][..], &psk_id_hash, &info_hash].concat();

@@ -8,7 +8,7 @@ fn each(key: &[u8]) -> Vec<Aes> {
     let mut all = vec![Aes::portable(key).unwrap()];
     #[cfg(target_arch = "x86_64")]
     for width in x86::Width::ALL {
-        if width.is_here() {
+        if width.is_available() {
             all.push(Aes(Inner::X86(Box::new(x86::Keys::new(key, width)))));
         }
     }

@@ -54,7 +54,7 @@ fn stream(key: &[u8; 32], nonce: &[u8; 12], len: usize) -> Vec<u8> {
     blocks.take(len).collect()
 }
 
-fn is_here() -> bool {
+fn is_available() -> bool {
     crate::aead::Algorithm::ChaCha20Poly1305.backend() != crate::Backend::AwsLc
 }
 
@@ -88,7 +88,7 @@ fn halves(key: &[u8; 32], nonce: &[u8; 12]) -> [[u128; 2]; 2] {
 #[test]
 #[allow(unsafe_code)]
 fn vectors_make_the_portable_stream_at_every_length_and_alignment() {
-    if !is_here() {
+    if !is_available() {
         return unchecked("this processor has no AVX-512 IFMA");
     }
     let random = bytes(44);
@@ -112,7 +112,7 @@ fn vectors_make_the_portable_stream_at_every_length_and_alignment() {
 #[test]
 #[allow(unsafe_code)]
 fn the_first_half_of_block_0_is_the_same_alone_and_beside_others() {
-    if !is_here() {
+    if !is_available() {
         return unchecked("this processor has no AVX-512 IFMA");
     }
     let random = bytes(44);

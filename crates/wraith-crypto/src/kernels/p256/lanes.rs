@@ -82,11 +82,11 @@ fn carry([a, b, c, d, e]: Numbers) -> Numbers {
     [low(a), low(b), low(c), low(d), e]
 }
 
-/// Settles a number between −16p and 16p. Subtracts q · p, where q + 1 is the number divided by
+/// Normalizes a number between −16p and 16p. Subtracts q · p, where q + 1 is the number divided by
 /// 2^256, rounded down.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn settle([a, b, c, d, e]: Numbers) -> Numbers {
+fn normalize([a, b, c, d, e]: Numbers) -> Numbers {
     let q = _mm512_sub_epi64(_mm512_srai_epi64::<48>(e), all(1));
     // p is 2^256 − 2^224 + 2^192 + 2^96 − 1.
     let a = _mm512_add_epi64(a, q);
@@ -217,16 +217,16 @@ fn take(table: &[Entry; POINTS], window: __m512i) -> (Numbers, Numbers) {
 fn add_affine(a: &Points, x: &Numbers, y: &Numbers) -> Points {
     let z_square = sqr(&a.z);
     let zy = mul(&a.z, y);
-    let h = settle(sub(&mul(x, &z_square), &a.x));
-    let r = settle(sub(&mul(&z_square, &zy), &a.y));
+    let h = normalize(sub(&mul(x, &z_square), &a.x));
+    let r = normalize(sub(&mul(&z_square, &zy), &a.y));
     let h_square = sqr(&h);
     let r_square = sqr(&r);
     let h_cube = mul(&h_square, &h);
     let v = mul(&a.x, &h_square);
     let z = mul(&h, &a.z);
     let y_part = mul(&a.y, &h_cube);
-    let x = settle(sub(&sub(&r_square, &h_cube), &add(&v, &v)));
-    let y = settle(sub(&mul(&r, &settle(sub(&v, &x))), &y_part));
+    let x = normalize(sub(&sub(&r_square, &h_cube), &add(&v, &v)));
+    let y = normalize(sub(&mul(&r, &normalize(sub(&v, &x))), &y_part));
     Points { x, y, z }
 }
 
@@ -272,8 +272,8 @@ fn add_halves<const BY: usize>(points: &Points) -> Points {
     let zz = mul(z, &other_z);
     let (other_u, other_s) = (swap::<BY>(&u), swap::<BY>(&s));
     // In the upper lanes both are negated.
-    let h = settle(sub(&other_u, &u));
-    let r = settle(sub(&other_s, &s));
+    let h = normalize(sub(&other_u, &u));
+    let r = normalize(sub(&other_s, &s));
     // From here on the comments list lower lanes | upper lanes: h² | r².
     let squares = sqr(&join::<BY>(&h, &r));
     let other_squares = swap::<BY>(&squares);
@@ -283,8 +283,8 @@ fn add_halves<const BY: usize>(points: &Points) -> Points {
     let other_cubes = swap::<BY>(&cubes);
     // z | y · h³.
     let z = mul(&join::<BY>(&h, &other_s), &join::<BY>(&zz, &other_cubes));
-    let x = settle(sub(&sub(&other_squares, &cubes), &add(&other_cubes, &other_cubes)));
-    let y = settle(sub(&mul(&r, &settle(sub(&other_cubes, &x))), &swap::<BY>(&z)));
+    let x = normalize(sub(&sub(&other_squares, &cubes), &add(&other_cubes, &other_cubes)));
+    let y = normalize(sub(&mul(&r, &normalize(sub(&other_cubes, &x))), &swap::<BY>(&z)));
     Points { x, y, z }
 }
 

@@ -94,13 +94,13 @@ fn public_keys_are_those_of_aws_lc_also_at_the_edges() {
 }
 
 #[test]
-fn it_is_what_makes_key_pairs() {
+fn the_generator_makes_key_pairs() {
     let (backend, rest) = (Curve::P256.key_pair_backend(), Curve::P256.backend());
     assert_eq!(backend != rest, code().is_some(), "{backend}");
 }
 
 #[test]
-fn what_is_no_private_key_is_refused() {
+fn invalid_private_keys_are_refused() {
     let Some(code) = code() else { return };
     for scalar in [[0; 4], N, add(&N, &[1, 0, 0, 0]).0, [u64::MAX; 4]] {
         assert_eq!(code.public_key(&bytes(&scalar)), None);

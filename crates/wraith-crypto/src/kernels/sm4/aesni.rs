@@ -11,7 +11,7 @@ use core::arch::x86_64::*;
 use super::{Block, P, RoundKeys, affine};
 
 /// Returns whether this processor has the instructions.
-pub(super) fn is_here() -> bool {
+pub(super) fn is_available() -> bool {
     std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("avx")
 }
 

@@ -25,8 +25,8 @@ const VECTOR: usize = 64;
 type Bytes = [__m512i; 16];
 
 /// Returns whether this processor has the instructions.
-pub(super) fn is_here() -> bool {
-    gfni::is_here()
+pub(super) fn is_available() -> bool {
+    gfni::is_available()
         && std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512vl")

@@ -17,7 +17,7 @@ use super::chain::plain;
 use super::{A, B, Block, C, CONSTANTS, P, P_INVERSE, RoundKeys};
 
 /// Returns whether this processor has the instructions.
-pub(super) fn is_here() -> bool {
+pub(super) fn is_available() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("gfni")
 }
 

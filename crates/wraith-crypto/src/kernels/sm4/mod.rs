@@ -80,21 +80,21 @@ impl Kernel {
     ];
 
     /// Returns whether this processor has the instructions.
-    pub(crate) fn is_here(self) -> bool {
+    pub(crate) fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => avx512::is_here(),
+            Self::Avx512 => avx512::is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Gfni => gfni::is_here(),
+            Self::Gfni => gfni::is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::AesNi => aesni::is_here(),
+            Self::AesNi => aesni::is_available(),
             Self::Portable => true,
         }
     }
 
     /// Returns the fastest kernel that this processor supports.
     pub(crate) fn best() -> Self {
-        Self::ALL.iter().copied().find(|kernel| kernel.is_here()).unwrap_or(Self::Portable)
+        Self::ALL.iter().copied().find(|kernel| kernel.is_available()).unwrap_or(Self::Portable)
     }
 
     /// Returns the names of the processor features that the kernel uses.
@@ -212,7 +212,7 @@ impl Sm4 {
 
     /// Expands a key for `kernel`, or for the portable one if this processor does not support it.
     pub(crate) fn with(key: &Block, kernel: Kernel) -> Self {
-        let kernel = if kernel.is_here() { kernel } else { Kernel::Portable };
+        let kernel = if kernel.is_available() { kernel } else { Kernel::Portable };
         let keys = Zeroizing::new(expand(key, kernel));
         let (plain, folded) = &*keys;
         let encrypt = RoundKeys::new(plain, folded);

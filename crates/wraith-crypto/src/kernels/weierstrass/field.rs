@@ -14,7 +14,7 @@ pub(super) type Limbs<const N: usize> = [u64; N];
 
 /// Arithmetic modulo the prime of a curve, in the form that is fastest for it.
 ///
-/// [`Self::mul`], [`Self::sqr`], [`Self::settle`], [`Self::negate`] and [`Self::enter`] return
+/// [`Self::mul`], [`Self::sqr`], [`Self::normalize`], [`Self::negate`] and [`Self::enter`] return
 /// settled numbers. Sums and differences need not be settled. Count the settled numbers summed in
 /// each factor of a product: the two counts multiply to at most 9.
 pub(super) trait Arithmetic<const N: usize>: Send + Sync {
@@ -31,7 +31,7 @@ pub(super) trait Arithmetic<const N: usize>: Send + Sync {
     fn sub(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
     fn mul(&self, a: &Self::Fe, b: &Self::Fe) -> Self::Fe;
     fn sqr(&self, a: &Self::Fe) -> Self::Fe;
-    fn settle(&self, a: &Self::Fe) -> Self::Fe;
+    fn normalize(&self, a: &Self::Fe) -> Self::Fe;
     /// Returns 1 / a, or zero for zero.
     fn invert(&self, a: &Self::Fe) -> Self::Fe;
     /// Returns `a`, or `b` where `mask` is all ones.
@@ -44,7 +44,7 @@ pub(super) trait Arithmetic<const N: usize>: Send + Sync {
     }
 
     fn negate(&self, a: &Self::Fe) -> Self::Fe {
-        self.settle(&self.sub(&Self::Fe::default(), a))
+        self.normalize(&self.sub(&Self::Fe::default(), a))
     }
 }
 
@@ -120,7 +120,7 @@ impl<const N: usize> Arithmetic<N> for Field<N> {
     }
 
     #[inline(always)]
-    fn settle(&self, a: &Fe<N>) -> Fe<N> {
+    fn normalize(&self, a: &Fe<N>) -> Fe<N> {
         *a
     }
 

@@ -62,7 +62,7 @@ struct Parameters {
     z: &'static str,
 }
 
-struct Prime<F: Arithmetic<N>, const N: usize> {
+struct PrimeCurve<F: Arithmetic<N>, const N: usize> {
     field: F,
     order: Field<N>,
     /// Size of a coordinate and of a scalar. The order has exactly this many bytes.
@@ -80,7 +80,7 @@ fn number<const N: usize>(hex: &str) -> Limbs<N> {
     limbs(&bytes)
 }
 
-impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
+impl<F: Arithmetic<N>, const N: usize> PrimeCurve<F, N> {
     fn new(field: F, parameters: &Parameters) -> Self {
         let enter = |hex: &str| field.enter(&number(hex));
         let z = enter(parameters.z);
@@ -128,7 +128,7 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
         let y = field.mul(&field.enter(&y), &self.to_twin[1]);
         let three = field.add(&field.double(&x), &x);
         let right = field.add(&field.sub(&field.mul(&field.sqr(&x), &x), &three), &self.b);
-        let difference = field.settle(&field.sub(&field.sqr(&y), &right));
+        let difference = field.normalize(&field.sub(&field.sqr(&y), &right));
         (field.zero_mask(&difference) != 0).then_some(Affine { x, y })
     }
 
@@ -155,7 +155,7 @@ impl<F: Arithmetic<N>, const N: usize> Prime<F, N> {
     }
 }
 
-impl<F: Arithmetic<N>, const N: usize> Curve for Prime<F, N> {
+impl<F: Arithmetic<N>, const N: usize> Curve for PrimeCurve<F, N> {
     fn bytes(&self) -> usize {
         self.bytes
     }
@@ -250,8 +250,8 @@ pub(crate) fn p224() -> &'static dyn Curve {
         gy: "bd376388b5f723fb4c22dfe6cd4375a05a07476444d5819985007e34",
         z: "01",
     };
-    static CURVE: OnceLock<Prime<P224, 4>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(P224::new(number(PARAMETERS.p)), &PARAMETERS))
+    static CURVE: OnceLock<PrimeCurve<P224, 4>> = OnceLock::new();
+    CURVE.get_or_init(|| PrimeCurve::new(P224::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// Returns brainpoolP256r1. Its table is built on first use.
@@ -264,8 +264,8 @@ pub(crate) fn brainpool_p256r1() -> &'static dyn Curve {
         gy: "547ef835c3dac4fd97f8461a14611dc9c27745132ded8e545c1d54c72f046997",
         z: "3e2d4bd9597b58639ae7aa669cab9837cf5cf20a2c852d10f655668dfc150ef0",
     };
-    static CURVE: OnceLock<Prime<Field<4>, 4>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
+    static CURVE: OnceLock<PrimeCurve<Field<4>, 4>> = OnceLock::new();
+    CURVE.get_or_init(|| PrimeCurve::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// Returns brainpoolP384r1. Its table is built on first use.
@@ -278,8 +278,8 @@ pub(crate) fn brainpool_p384r1() -> &'static dyn Curve {
         gy: "8abe1d7520f9c2a45cb1eb8e95cfd55262b70b29feec5864e19c054ff99129280e4646217791811142820341263c5315",
         z: "4ad935a569a53b30f8f30976e9b19942445cb42e704dc86f30be612560eb628bd9fd696d08604c94bae95c74ab7ec337",
     };
-    static CURVE: OnceLock<Prime<Field<6>, 6>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
+    static CURVE: OnceLock<PrimeCurve<Field<6>, 6>> = OnceLock::new();
+    CURVE.get_or_init(|| PrimeCurve::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }
 
 /// Returns brainpoolP512r1. Its table is built on first use.
@@ -292,6 +292,6 @@ pub(crate) fn brainpool_p512r1() -> &'static dyn Curve {
         gy: "7dde385d566332ecc0eabfa9cf7822fdf209f70024a57b1aa000c55b881f8111b2dcde494a5f485e5bca4bd88a2763aed1ca2b2fa8f0540678cd1e0f3ad80892",
         z: "12ee58e6764838b69782136f0f2d3ba06e27695716054092e60a80bedb212b64e585d90bce13761f85c3f1d2a64e3be8fea2220f01eba5eeb0f35dbd29d922ab",
     };
-    static CURVE: OnceLock<Prime<Field<8>, 8>> = OnceLock::new();
-    CURVE.get_or_init(|| Prime::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
+    static CURVE: OnceLock<PrimeCurve<Field<8>, 8>> = OnceLock::new();
+    CURVE.get_or_init(|| PrimeCurve::new(Field::new(number(PARAMETERS.p)), &PARAMETERS))
 }

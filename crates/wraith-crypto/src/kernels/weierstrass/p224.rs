@@ -28,7 +28,7 @@ impl P224 {
 
 /// Moves the upper bits of each limb to the next limb, and those of the last limb to the first two.
 #[inline(always)]
-fn settle([a, b, c, d]: Fe) -> Fe {
+fn propagate_carries([a, b, c, d]: Fe) -> Fe {
     let above = d >> BITS;
     [
         (a & MASK) - above,
@@ -61,7 +61,7 @@ fn reduce(limbs: [i128; 7]) -> Fe {
         out[i - 3] += (limb & 0xffff) << 40;
         out[i - 2] += limb >> 16;
     }
-    settle([out[0], out[1], out[2], out[3]])
+    propagate_carries([out[0], out[1], out[2], out[3]])
 }
 
 #[inline(always)]
@@ -97,7 +97,7 @@ impl Arithmetic<4> for P224 {
     fn leave(&self, number: &Fe) -> Limbs<4> {
         // Settled, the number is above −p and below 2p. Once the bits above 2^224 are folded, it is
         // below 2^224.
-        let [a, b, c, d] = carry(settle(*number));
+        let [a, b, c, d] = carry(propagate_carries(*number));
         let above = d >> BITS;
         let [a, b, c, d] =
             carry([a - above, b + (above << 40), c, d & MASK]).map(|limb| limb as u64);
@@ -148,8 +148,8 @@ impl Arithmetic<4> for P224 {
     }
 
     #[inline(always)]
-    fn settle(&self, a: &Fe) -> Fe {
-        settle(*a)
+    fn normalize(&self, a: &Fe) -> Fe {
+        propagate_carries(*a)
     }
 
     fn invert(&self, a: &Fe) -> Fe {

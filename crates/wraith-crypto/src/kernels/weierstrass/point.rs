@@ -92,9 +92,9 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         let y_fourth = self.sqr(&y_square_twice);
         let slope = self.add(&self.double(&slope), &slope);
         let z = self.mul(&self.double(&point.y), &point.z);
-        let x = self.settle(&self.sub(&self.sqr(&slope), &self.double(&s)));
+        let x = self.normalize(&self.sub(&self.sqr(&slope), &self.double(&s)));
         let y = self.sub(&self.mul(&slope, &self.sub(&s, &x)), &self.double(&y_fourth));
-        Jacobian { x, y: self.settle(&y), z }
+        Jacobian { x, y: self.normalize(&y), z }
     }
 
     /// Adds a different point of a table.
@@ -125,8 +125,8 @@ pub(super) trait Points<const N: usize>: Arithmetic<N> {
         let v = self.mul(u, &h_square);
         let z = self.mul(h, z);
         let y_part = self.mul(s, &h_cube);
-        let x = self.settle(&self.sub(&self.sub(&r_square, &h_cube), &self.double(&v)));
-        let y = self.settle(&self.sub(&self.mul(r, &self.sub(&v, &x)), &y_part));
+        let x = self.normalize(&self.sub(&self.sub(&r_square, &h_cube), &self.double(&v)));
+        let y = self.normalize(&self.sub(&self.mul(r, &self.sub(&v, &x)), &y_part));
         Jacobian { x, y, z }
     }
 

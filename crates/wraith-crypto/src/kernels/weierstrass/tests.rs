@@ -71,7 +71,7 @@ fn each_verifies_what_the_other_signs() {
 }
 
 #[test]
-fn what_is_out_of_range_is_refused() {
+fn out_of_range_values_are_refused() {
     for (own, _) in CURVES {
         let own = own();
         let (good, zero) = (vec![0x42; own.bytes()], vec![0; own.bytes()]);

@@ -2,7 +2,7 @@
 //! over the message.
 //!
 //! All inputs begin with PK.seed. With SHA-2 it fills a block of its own, so the state after that
-//! block is computed once and kept ([`Seeded`]).
+//! block is computed once and kept ([`SeededState`]).
 
 use aws_lc_rs::hmac;
 use zeroize::{Zeroize, Zeroizing};
@@ -39,7 +39,7 @@ impl Chain {
 }
 
 /// Initial state of the hashes of a key.
-enum Seeded {
+enum SeededState {
     /// States of SHA-256 and SHA-512 after the block with the seed. H and T use SHA-512 if n is
     /// more than 16.
     Sha2 {
@@ -53,13 +53,13 @@ enum Seeded {
 pub(super) struct Hashes {
     pub parameters: Parameters,
     pub seed: Node,
-    seeded: Seeded,
+    seeded: SeededState,
 }
 
 impl Hashes {
     pub(super) fn new(parameters: Parameters, seed: Node) -> Self {
         let seeded = match parameters.family {
-            Family::Shake => Seeded::Shake,
+            Family::Shake => SeededState::Shake,
             Family::Sha2 => {
                 let (mut short, mut block) = (SHA_256, [0; 128]);
                 block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
@@ -70,7 +70,7 @@ impl Hashes {
                     sha2_lanes::compress_512(&mut long, &block);
                     long
                 });
-                Seeded::Sha2 { short, long }
+                SeededState::Sha2 { short, long }
             }
         };
         Self { parameters, seed, seeded }
@@ -79,12 +79,12 @@ impl Hashes {
     /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
         match &self.seeded {
-            Seeded::Sha2 { short, .. } => match self.parameters.n {
+            SeededState::Sha2 { short, .. } => match self.parameters.n {
                 16 => run_sha2::<4>(short, chains),
                 24 => run_sha2::<6>(short, chains),
                 _ => run_sha2::<8>(short, chains),
             },
-            Seeded::Shake => self.run_shake(chains),
+            SeededState::Shake => self.run_shake(chains),
         }
     }
 
@@ -139,7 +139,7 @@ impl Hashes {
         let mut nodes = Vec::with_capacity(messages.len());
         for (addresses, messages) in addresses.chunks(CHAINS).zip(messages.chunks(CHAINS)) {
             match &self.seeded {
-                Seeded::Sha2 { long: Some(long), .. } => {
+                SeededState::Sha2 { long: Some(long), .. } => {
                     let (mut states, count) = ([*long; CHAINS], messages.len());
                     blocks(22, 16, addresses, messages, |blocks: &[[u8; 128]]| {
                         sha2_lanes::compress_many_512(&mut states[..count], blocks);
@@ -152,7 +152,7 @@ impl Hashes {
                         node
                     }));
                 }
-                Seeded::Sha2 { short, long: None } => {
+                SeededState::Sha2 { short, long: None } => {
                     let (mut states, count) = ([*short; CHAINS], messages.len());
                     blocks(22, 8, addresses, messages, |blocks: &[[u8; 64]]| {
                         sha2_lanes::compress_many_256(&mut states[..count], blocks);
@@ -165,7 +165,7 @@ impl Hashes {
                         node
                     }));
                 }
-                Seeded::Shake => {
+                SeededState::Shake => {
                     for (addresses, messages) in
                         addresses.chunks(STATES).zip(messages.chunks(STATES))
                     {

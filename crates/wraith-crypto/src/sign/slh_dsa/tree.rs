@@ -39,7 +39,7 @@ pub(super) fn path(hashes: &Hashes, mut tree: u64, mut index: u32) -> Vec<Leaf> 
 }
 
 /// Root of a tree, with the authentication path from a leaf to it.
-pub(super) struct Proof {
+pub(super) struct AuthenticationPath {
     pub root: Node,
     pub siblings: Vec<Node>,
 }
@@ -53,7 +53,7 @@ fn trees(
     height: usize,
     chosen: &[u32],
     address: impl Fn(usize, u32, u32) -> Address,
-) -> Vec<Proof> {
+) -> Vec<AuthenticationPath> {
     let n = hashes.parameters.n;
     let mut siblings = vec![Vec::with_capacity(height); chosen.len()];
     for level in 0..height {
@@ -68,7 +68,11 @@ fn trees(
             .collect();
         nodes = hashes.compress(&addresses, &messages);
     }
-    nodes.into_iter().zip(siblings).map(|(root, siblings)| Proof { root, siblings }).collect()
+    nodes
+        .into_iter()
+        .zip(siblings)
+        .map(|(root, siblings)| AuthenticationPath { root, siblings })
+        .collect()
 }
 
 /// Computes for each of `nodes` the root, from the leaf's index and the siblings on its path.
@@ -141,7 +145,7 @@ fn keys(hashes: &Hashes, leaves: &[Leaf], ends: &[Chain]) -> Vec<Node> {
 }
 
 /// Computes the tree of each leaf on the path.
-pub(super) fn hypertree(hashes: &Hashes, secret: &Node, path: &[Leaf]) -> Vec<Proof> {
+pub(super) fn hypertree(hashes: &Hashes, secret: &Node, path: &[Leaf]) -> Vec<AuthenticationPath> {
     let height = hashes.parameters.height;
     let leaves: Vec<Leaf> = path
         .iter()

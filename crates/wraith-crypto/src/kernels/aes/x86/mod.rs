@@ -40,19 +40,19 @@ impl Width {
     /// Returns the widest vectors that this processor supports.
     #[inline]
     pub(super) fn best() -> Option<Self> {
-        [Self::Bits512, Self::Bits256, Self::Bits128].into_iter().find(|width| width.is_here())
+        [Self::Bits512, Self::Bits256, Self::Bits128].into_iter().find(|width| width.is_available())
     }
 
     /// Returns whether this processor has the instructions.
     #[inline]
-    pub(super) fn is_here(self) -> bool {
+    pub(super) fn is_available(self) -> bool {
         use std::arch::is_x86_feature_detected as has;
         match self {
             Self::Bits128 => has!("aes") && has!("pclmulqdq") && has!("ssse3"),
             Self::Bits256 => {
-                Self::Bits128.is_here() && has!("avx2") && has!("vaes") && has!("vpclmulqdq")
+                Self::Bits128.is_available() && has!("avx2") && has!("vaes") && has!("vpclmulqdq")
             }
-            Self::Bits512 => Self::Bits256.is_here() && has!("avx512f") && has!("avx512bw"),
+            Self::Bits512 => Self::Bits256.is_available() && has!("avx512f") && has!("avx512bw"),
         }
     }
 
@@ -98,7 +98,7 @@ impl Keys {
     /// Panics if the processor does not support the width.
     #[inline]
     pub(super) fn new(key: &[u8], width: Width) -> Self {
-        assert!(width.is_here(), "the caller checked the processor features");
+        assert!(width.is_available(), "the caller checked the processor features");
         let rounds = key.len() / 4 + 6;
         // SAFETY: the assertion above checked the instructions.
         unsafe {

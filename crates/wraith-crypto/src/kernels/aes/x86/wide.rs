@@ -23,7 +23,7 @@ pub(super) trait Mode {
     type State<V: Vector>: Copy;
 
     /// Returns the initial state, from the IV, counter or tweak.
-    unsafe fn begin<V: Vector>(iv: &Block) -> Self::State<V>;
+    unsafe fn initial_state<V: Vector>(iv: &Block) -> Self::State<V>;
     /// Returns the input of the rounds for the vector at `at`, number `i` of its group.
     unsafe fn input<V: Vector>(state: &mut Self::State<V>, at: *const u8, i: usize) -> V;
     /// Returns the mask to xor onto the result of the rounds for the same vector. Called in the
@@ -65,7 +65,7 @@ unsafe fn all<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [
             run::<V, M>(keys, iv, vectors);
         }
         if !blocks.is_empty() {
-            let mut state = M::begin::<__m128i>(iv);
+            let mut state = M::initial_state::<__m128i>(iv);
             for block in blocks {
                 group::<__m128i, M, 1>(keys, &mut state, block.as_mut_ptr());
             }
@@ -79,7 +79,7 @@ unsafe fn all<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [
 unsafe fn run<V: Vector, M: Mode>(keys: &[__m128i], iv: &mut Block, text: &mut [Block]) {
     // SAFETY: as in `all`.
     unsafe {
-        let mut state = M::begin::<V>(iv);
+        let mut state = M::initial_state::<V>(iv);
         let mut groups = text.chunks_exact_mut(GROUP * V::BLOCKS);
         for blocks in &mut groups {
             group::<V, M, GROUP>(keys, &mut state, blocks.as_mut_ptr().cast());
@@ -138,7 +138,7 @@ impl<const DECRYPT: bool> Mode for Ecb<DECRYPT> {
     type State<V: Vector> = ();
 
     #[inline(always)]
-    unsafe fn begin<V: Vector>(_: &Block) {}
+    unsafe fn initial_state<V: Vector>(_: &Block) {}
     #[inline(always)]
     unsafe fn input<V: Vector>(_: &mut (), at: *const u8, _: usize) -> V {
         // SAFETY: `at` points to a whole vector.
@@ -162,7 +162,7 @@ impl Mode for CbcDecrypt {
     type State<V: Vector> = V;
 
     #[inline(always)]
-    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+    unsafe fn initial_state<V: Vector>(iv: &Block) -> V {
         // SAFETY: the caller enabled the instructions.
         unsafe { V::broadcast(super::load(iv)) }
     }
@@ -195,7 +195,7 @@ impl Mode for CfbDecrypt {
     type State<V: Vector> = V;
 
     #[inline(always)]
-    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+    unsafe fn initial_state<V: Vector>(iv: &Block) -> V {
         // SAFETY: the caller enabled the instructions.
         unsafe { V::broadcast(super::load(iv)) }
     }
@@ -228,7 +228,7 @@ impl Mode for Ctr {
     type State<V: Vector> = V;
 
     #[inline(always)]
-    unsafe fn begin<V: Vector>(iv: &Block) -> V {
+    unsafe fn initial_state<V: Vector>(iv: &Block) -> V {
         let first = u128::from_be_bytes(*iv);
         let counters = [0, 1, 2, 3].map(|i| first.wrapping_add(i));
         // SAFETY: a vector has at most four blocks.
@@ -262,7 +262,7 @@ impl<const DECRYPT: bool> Mode for Xts<DECRYPT> {
     type State<V: Vector> = (V, [V; GROUP]);
 
     #[inline(always)]
-    unsafe fn begin<V: Vector>(iv: &Block) -> (V, [V; GROUP]) {
+    unsafe fn initial_state<V: Vector>(iv: &Block) -> (V, [V; GROUP]) {
         let mut tweaks = [u128::from_le_bytes(*iv); 4];
         for i in 1..4 {
             tweaks[i] = times_x(tweaks[i - 1]);
