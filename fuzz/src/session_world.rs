@@ -7,7 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::{SecretIdentity, Suite};
 use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
-use wraith_session::{Handshake, HashFunction, Pattern, Protocol, Rekey, Session, StaticKey};
+use wraith_session::{Handshake, HashFunction, Pattern, Protocol, RekeyLimits, Session, StaticKey};
 
 /// A random number generator with a fixed seed.
 #[must_use]
@@ -31,7 +31,7 @@ pub fn bob() -> SecretIdentity {
 #[must_use]
 pub fn sessions() -> [Session; 2] {
     let new = |send, receive| Session::new(Suite::ChaCha20Poly1305, &[send; 32], &[receive; 32]);
-    let mut rekey = Rekey::default();
+    let mut rekey = RekeyLimits::default();
     rekey.messages = 3;
     let mut sides = [new(1, 2), new(2, 1)];
     sides[0].set_rekey(rekey);

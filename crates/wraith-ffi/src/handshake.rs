@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wraith::session::{HandshakeBuilder, HandshakeError, Protocol, Read, StaticKey};
+use wraith::session::{HandshakeBuilder, HandshakeError, Protocol, ReadOutcome, StaticKey};
 
 use crate::content::node_id;
 use crate::error::WraithError;
@@ -94,8 +94,8 @@ impl Handshake {
     /// right message may still arrive.
     pub fn read(&self, message: Vec<u8>) -> Result<Option<Vec<u8>>, WraithError> {
         Ok(match self.lock().read(&message)? {
-            Read::Payload(payload) => Some(payload),
-            Read::Repeated => None,
+            ReadOutcome::Payload(payload) => Some(payload),
+            ReadOutcome::Repeated => None,
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith::session::{BatchError, OpenError, OpenedBatch, Saved, SealError, StateError};
+use wraith::session::{BatchError, OpenError, OpenedBatch, SealError, StateError};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
@@ -180,7 +180,7 @@ pub(crate) fn opened_each(opened: &OpenedBatch) -> Vec<Opened> {
 
 /// A saved state of a session. It is as secret as the session.
 #[derive(uniffi::Object)]
-pub struct SavedSession(Saved);
+pub struct SavedSession(wraith::session::SavedSession);
 
 #[uniffi::export]
 impl SavedSession {

@@ -176,7 +176,7 @@ impl Reassembler {
     }
 
     fn completed_by(&self, kind: u8, rest: &[u8]) -> Option<usize> {
-        let Head { id, index, count, part } = Head::read(kind, rest).ok()?;
+        let FragmentHeader { id, index, count, part } = FragmentHeader::read(kind, rest).ok()?;
         if self.done.contains(&id) {
             return None;
         }
@@ -202,7 +202,7 @@ impl Reassembler {
                 false => Err(FragmentError::TooLong(self.limits.message_bytes)),
             };
         }
-        let Head { id, index, count, part } = Head::read(*kind, rest)?;
+        let FragmentHeader { id, index, count, part } = FragmentHeader::read(*kind, rest)?;
         if self.done.contains(&id) {
             return Ok(None);
         }
@@ -234,7 +234,7 @@ impl Reassembler {
         }
         let at = match self.held.iter().position(is_it) {
             Some(at) => at,
-            None => self.begin(id, count),
+            None => self.start_message(id, count),
         };
         let held = &mut self.held[at];
         held.bytes += part.len();
@@ -257,7 +257,7 @@ impl Reassembler {
         Ok(None)
     }
 
-    fn begin(&mut self, id: u32, count: u16) -> usize {
+    fn start_message(&mut self, id: u32, count: u16) -> usize {
         while self.held.len() >= self.limits.held_messages.max(1) {
             self.drop_message(0);
         }
@@ -272,14 +272,14 @@ impl Reassembler {
     }
 }
 
-struct Head<'a> {
+struct FragmentHeader<'a> {
     id: u32,
     index: u16,
     count: u16,
     part: &'a [u8],
 }
 
-impl<'a> Head<'a> {
+impl<'a> FragmentHeader<'a> {
     fn read(kind: u8, rest: &'a [u8]) -> Result<Self, FragmentError> {
         let (id, rest) = rest.split_first_chunk().ok_or(FragmentError::Malformed)?;
         let id = u32::from_le_bytes(*id);

@@ -18,7 +18,7 @@
 //! - A first message does not authenticate its sender. A responder's [`Handshake`] answers only the
 //!   first message that it has read. A caller that may receive first messages of several initiators
 //!   creates a [`Handshake`] for each.
-//! - A duplicate is recognised ([`Read::Repeated`]) and answered with the same bytes
+//! - A duplicate is recognised ([`ReadOutcome::Repeated`]) and answered with the same bytes
 //!   ([`Handshake::repeat`]). So nothing is encrypted twice, and each ephemeral key is used in one
 //!   handshake.
 //! - If a side's static key belongs to an identity, its NodeId (the identity's Ed25519 public key)
@@ -91,7 +91,7 @@ pub enum HandshakeError {
 
 /// Result of [`Handshake::read`].
 #[derive(PartialEq, Eq)]
-pub enum Read {
+pub enum ReadOutcome {
     /// The next message, with this payload. The pattern determines when its writer is proved: at
     /// the latest with the first message of the session.
     Payload(Vec<u8>),
@@ -100,7 +100,7 @@ pub enum Read {
     Repeated,
 }
 
-impl fmt::Debug for Read {
+impl fmt::Debug for ReadOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Payload(payload) => write!(f, "Payload({} bytes)", payload.len()),
@@ -219,7 +219,7 @@ impl HandshakeBuilder {
         if self.protocol.hybrid {
             rng.fill_bytes(&mut *kem_seed);
         }
-        let inputs = Inputs { options: self, ephemeral: KeyPair::of(secret), kem_seed };
+        let inputs = HandshakeInputs { options: self, ephemeral: KeyPair::of(secret), kem_seed };
         Ok(Handshake { state: inputs.state(), inputs, steps: Vec::new(), peer: None, split: false })
     }
 }
@@ -231,13 +231,13 @@ impl fmt::Debug for HandshakeBuilder {
 }
 
 /// All inputs of the Noise state except the messages.
-struct Inputs {
+struct HandshakeInputs {
     options: HandshakeBuilder,
     ephemeral: KeyPair,
     kem_seed: Zeroizing<[u8; 64]>,
 }
 
-impl Inputs {
+impl HandshakeInputs {
     fn state(&self) -> Wiped<HandshakeState> {
         let HandshakeBuilder { protocol, initiator, local, remote, psk, prologue, .. } =
             &self.options;
@@ -279,7 +279,7 @@ enum HandshakeMessage {
 
 /// One side of a handshake. Secrets are wiped when dropped.
 pub struct Handshake {
-    inputs: Inputs,
+    inputs: HandshakeInputs,
     state: Wiped<HandshakeState>,
     /// Messages written and read, in order; at most three.
     steps: Vec<HandshakeMessage>,
@@ -355,9 +355,9 @@ impl Handshake {
     ///
     /// # Errors
     /// [`HandshakeError`]. The state is unchanged, and the right message may still arrive.
-    pub fn read(&mut self, message: &[u8]) -> Result<Read, HandshakeError> {
+    pub fn read(&mut self, message: &[u8]) -> Result<ReadOutcome, HandshakeError> {
         if self.has_read_last(message) {
-            return Ok(Read::Repeated);
+            return Ok(ReadOutcome::Repeated);
         }
         if self.is_finished() || self.state.is_my_turn() {
             return Err(HandshakeError::Turn);
@@ -379,7 +379,7 @@ impl Handshake {
             Ok(peer) => {
                 self.peer = peer.or(self.peer);
                 self.steps.push(HandshakeMessage::Read { message: message.to_vec() });
-                Ok(Read::Payload(payload))
+                Ok(ReadOutcome::Payload(payload))
             }
             Err(why) => {
                 self.rebuild();
@@ -389,8 +389,8 @@ impl Handshake {
     }
 
     /// Returns the last written message, for retransmission: after a timeout, or after
-    /// [`Read::Repeated`]. Returns `None` once the peer has answered it, so that two sides that
-    /// retransmit for each other's duplicates come to an end.
+    /// [`ReadOutcome::Repeated`]. Returns `None` once the peer has answered it, so that two sides
+    /// that retransmit for each other's duplicates come to an end.
     #[must_use]
     pub fn repeat(&self) -> Option<&[u8]> {
         match self.steps.last()? {

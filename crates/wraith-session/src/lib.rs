@@ -16,14 +16,14 @@ pub mod vault;
 pub use bytes::StateError;
 pub use handshake::{
     HANDSHAKE_MESSAGE_BYTES_MAX, HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder,
-    HandshakeError, Read,
+    HandshakeError, ReadOutcome,
 };
 pub use key::StaticKey;
 pub use protocol::{Pattern, Protocol, UnknownProtocol};
 pub use session::{
     AAD_BYTES_MAX, Batch, BatchError, EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD,
-    OpenError, OpenedBatch, RESERVED_NUMBERS, Rekey, SESSION_WINDOW, Saved, SealError, Session,
-    TEXT_BYTES_MAX,
+    OpenError, OpenedBatch, RESERVED_NUMBERS, RekeyLimits, SESSION_WINDOW, SavedSession, SealError,
+    Session, TEXT_BYTES_MAX,
 };
 pub use stored::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_protocol_is_what_its_name_says() {
+    fn every_protocol_matches_its_name() {
         for pattern in Pattern::ALL {
             for psk in (0..=pattern.messages()).map(Some).chain([None]) {
                 for hash in HashFunction::ALL {

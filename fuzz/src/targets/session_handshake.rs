@@ -6,7 +6,7 @@
 //! The exception is the first message of XX and IX, which is not authenticated. A handshake with a
 //! forged first message does not complete with the genuine side.
 
-use wraith_session::{Handshake, HandshakeError, Pattern, Read};
+use wraith_session::{Handshake, HandshakeError, Pattern, ReadOutcome};
 
 use crate::input::Input;
 use crate::session_world::{handshakes, protocol};
@@ -43,8 +43,8 @@ pub(crate) fn run(input: &[u8]) {
                 }
             }
         }
-        assert_eq!(sides[turn].read(&genuine), Ok(Read::Payload(b"payload".to_vec())));
-        assert_eq!(sides[turn].read(&genuine), Ok(Read::Repeated));
+        assert_eq!(sides[turn].read(&genuine), Ok(ReadOutcome::Payload(b"payload".to_vec())));
+        assert_eq!(sides[turn].read(&genuine), Ok(ReadOutcome::Repeated));
         before = genuine;
     }
     assert_eq!(sides[0].hash(), sides[1].hash());
@@ -62,7 +62,7 @@ fn lied_to(side: &mut Handshake, lie: &[u8]) -> bool {
     let before = state(side);
     match side.read(lie) {
         Ok(read) => {
-            assert!(matches!(read, Read::Payload(payload) if payload.len() <= lie.len()));
+            assert!(matches!(read, ReadOutcome::Payload(payload) if payload.len() <= lie.len()));
             true
         }
         Err(why) => {

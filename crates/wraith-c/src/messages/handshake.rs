@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use wraith_crypto::NodeId;
 use wraith_session::{
-    HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, HandshakeError, Protocol, Read,
-    StaticKey,
+    HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, HandshakeError, Protocol,
+    ReadOutcome, StaticKey,
 };
 use zeroize::Zeroizing;
 
@@ -271,8 +271,8 @@ pub unsafe extern "C" fn wraith_handshake_read(
         let payload = HANDSHAKES.with(handshake, |side| {
             output.room(side.payload_len(message.len()))?;
             let payload = match side.handshake.read(message)? {
-                Read::Payload(payload) => Zeroizing::new(payload),
-                Read::Repeated => {
+                ReadOutcome::Payload(payload) => Zeroizing::new(payload),
+                ReadOutcome::Repeated => {
                     return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
                 }
             };

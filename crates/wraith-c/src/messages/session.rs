@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wraith_session::vault::KeyVault;
 use wraith_session::{
-    Batch, BatchError, MESSAGE_OVERHEAD, OpenError, OpenedBatch, Saved, SealError, Session,
+    Batch, BatchError, MESSAGE_OVERHEAD, OpenError, OpenedBatch, SavedSession, SealError, Session,
     StateError, StoreError, StoredSession,
 };
 use zeroize::Zeroize;
@@ -52,7 +52,7 @@ static SESSIONS: Table<Mutex<SessionEntry>> = Table::new(Kind::Session);
 struct SessionEntry {
     session: SessionBacking,
     /// The last saved state, until it is confirmed as stored.
-    saved: Option<Saved>,
+    saved: Option<SavedSession>,
     /// Empty between calls.
     scratch: Vec<u8>,
 }

@@ -65,7 +65,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
     use wraith_crypto::Suite;
-    use wraith_session::{Handshake, HashFunction, Read, StaticKey};
+    use wraith_session::{Handshake, HashFunction, ReadOutcome, StaticKey};
     use zeroize::Zeroizing;
 
     use super::*;
@@ -94,7 +94,7 @@ mod tests {
                 "{protocol} {number}"
             );
             let read = sides[1 - number % 2].read(&message).unwrap();
-            assert_eq!(read, Read::Payload(payload));
+            assert_eq!(read, ReadOutcome::Payload(payload));
         }
     }
 

@@ -7,7 +7,7 @@ use super::keys::Secret;
 /// The error for bytes that end inside a field, hold an invalid value, or continue after the last
 /// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadBytes;
+pub(super) struct InvalidEncoding;
 
 /// Reads fields from the front.
 pub(super) struct Reader<'a>(&'a [u8]);
@@ -17,58 +17,58 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadBytes> {
-        let (field, rest) = self.0.split_first_chunk().ok_or(BadBytes)?;
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], InvalidEncoding> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(InvalidEncoding)?;
         self.0 = rest;
         Ok(*field)
     }
 
-    pub(super) fn secret(&mut self) -> Result<Secret, BadBytes> {
+    pub(super) fn secret(&mut self) -> Result<Secret, InvalidEncoding> {
         Ok(Zeroizing::new(self.array()?))
     }
 
-    pub(super) fn boxed<const N: usize>(&mut self) -> Result<Box<[u8; N]>, BadBytes> {
+    pub(super) fn boxed<const N: usize>(&mut self) -> Result<Box<[u8; N]>, InvalidEncoding> {
         Ok(Box::new(self.array()?))
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, BadBytes> {
+    pub(super) fn u8(&mut self) -> Result<u8, InvalidEncoding> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, BadBytes> {
+    pub(super) fn u32(&mut self) -> Result<u32, InvalidEncoding> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, BadBytes> {
+    pub(super) fn u64(&mut self) -> Result<u64, InvalidEncoding> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// Reads a byte that is 0 or 1.
-    pub(super) fn bool(&mut self) -> Result<bool, BadBytes> {
+    pub(super) fn bool(&mut self) -> Result<bool, InvalidEncoding> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(BadBytes),
+            _ => Err(InvalidEncoding),
         }
     }
 
     /// Reads a [`bool`](Self::bool) and, if it is set, the value that `read` decodes.
     pub(super) fn option<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, BadBytes>,
-    ) -> Result<Option<T>, BadBytes> {
+        read: impl FnOnce(&mut Self) -> Result<T, InvalidEncoding>,
+    ) -> Result<Option<T>, InvalidEncoding> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
     /// Reads a 32-bit count of at most `max`.
-    pub(super) fn count(&mut self, max: usize) -> Result<usize, BadBytes> {
-        let count = usize::try_from(self.u32()?).map_err(|_| BadBytes)?;
-        if count <= max { Ok(count) } else { Err(BadBytes) }
+    pub(super) fn count(&mut self, max: usize) -> Result<usize, InvalidEncoding> {
+        let count = usize::try_from(self.u32()?).map_err(|_| InvalidEncoding)?;
+        if count <= max { Ok(count) } else { Err(InvalidEncoding) }
     }
 
     /// Checks that no bytes are left.
-    pub(super) fn finish(self) -> Result<(), BadBytes> {
-        if self.0.is_empty() { Ok(()) } else { Err(BadBytes) }
+    pub(super) fn finish(self) -> Result<(), InvalidEncoding> {
+        if self.0.is_empty() { Ok(()) } else { Err(InvalidEncoding) }
     }
 }
 

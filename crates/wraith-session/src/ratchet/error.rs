@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::codec::BadBytes;
+use super::codec::InvalidEncoding;
 use crate::bytes::StateError;
 
 /// Why a conversation did not start.
@@ -81,14 +81,14 @@ pub enum DecryptError {
     Violation,
 }
 
-impl From<BadBytes> for StateError {
-    fn from(_: BadBytes) -> Self {
+impl From<InvalidEncoding> for StateError {
+    fn from(_: InvalidEncoding) -> Self {
         Self::Malformed
     }
 }
 
-impl From<BadBytes> for StartError {
-    fn from(_: BadBytes) -> Self {
+impl From<InvalidEncoding> for StartError {
+    fn from(_: InvalidEncoding) -> Self {
         Self::Malformed
     }
 }

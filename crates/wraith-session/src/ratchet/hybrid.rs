@@ -18,7 +18,7 @@ use rand_core::CryptoRng;
 use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use zeroize::Zeroizing;
 
-use super::codec::{BadBytes, Reader, Writer};
+use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::error::{DecryptError, EncryptError};
 use super::keys::KemShare;
@@ -156,7 +156,7 @@ impl Hybrid {
         writer.u32(self.chains).u64(self.bytes);
     }
 
-    pub(super) fn restore(reader: &mut Reader) -> Result<Self, BadBytes> {
+    pub(super) fn restore(reader: &mut Reader) -> Result<Self, InvalidEncoding> {
         let part = match reader.u8()? {
             0 => None,
             1 => {
@@ -165,7 +165,7 @@ impl Hybrid {
                 Some(KemPart::Key { seed, key })
             }
             2 => Some(KemPart::Ciphertext(reader.boxed()?)),
-            _ => return Err(BadBytes),
+            _ => return Err(InvalidEncoding),
         };
         let offered = reader.option(Reader::boxed)?;
         Ok(Self { part, offered, chains: reader.u32()?, bytes: reader.u64()? })

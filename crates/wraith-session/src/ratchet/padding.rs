@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_comes_off_whatever_the_plaintext_ends_with() {
+    fn padding_is_removed_for_any_plaintext() {
         for text in [&b""[..], b"text", &[MARK], &[0, 0], &[MARK, 0]] {
             let mut body = text.to_vec();
             body.resize(padded_len(text.len()), 7);

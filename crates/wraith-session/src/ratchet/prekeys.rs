@@ -11,7 +11,7 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use zeroize::Zeroizing;
 
 use super::bundle::{PreKeyBundle, Purpose};
-use super::codec::{BadBytes, Reader, Writer};
+use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::error::StartError;
 use super::keys::Secret;
@@ -88,7 +88,7 @@ impl SignedKeys {
         }
     }
 
-    fn restore(reader: &mut Reader) -> Result<Box<Self>, BadBytes> {
+    fn restore(reader: &mut Reader) -> Result<Box<Self>, InvalidEncoding> {
         let mut this = Self {
             id: reader.u32()?,
             secret: reader.secret()?,

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::codec::{BadBytes, Reader, Writer};
+use super::codec::{InvalidEncoding, Reader, Writer};
 use super::keys::Secret;
 
 /// Maximum number of missing messages in front of one that opens, in its chain and in the one
@@ -198,7 +198,10 @@ impl SkippedKeys {
         }
     }
 
-    pub(super) fn restore(reader: &mut Reader, current: Option<u32>) -> Result<Self, BadBytes> {
+    pub(super) fn restore(
+        reader: &mut Reader,
+        current: Option<u32>,
+    ) -> Result<Self, InvalidEncoding> {
         let mut this =
             Self { time: read_time(reader)?, received: reader.u64()?, ..Self::default() };
         for _ in 0..reader.count(OLD_CHAINS_MAX)? {
@@ -226,7 +229,7 @@ impl SkippedKeys {
         let is_good = this.held <= SKIPPED_MAX
             && this.batches.iter().all(|batch| batch.held > 0 && has_chain(batch))
             && this.old_chains.iter().all(is_used);
-        if is_good { Ok(this) } else { Err(BadBytes) }
+        if is_good { Ok(this) } else { Err(InvalidEncoding) }
     }
 }
 
@@ -234,7 +237,7 @@ fn write_time(writer: &mut Writer, time: Duration) {
     writer.u64(time.as_secs()).u32(time.subsec_nanos());
 }
 
-fn read_time(reader: &mut Reader) -> Result<Duration, BadBytes> {
+fn read_time(reader: &mut Reader) -> Result<Duration, InvalidEncoding> {
     let (seconds, nanos) = (reader.u64()?, reader.u32()?);
-    if nanos < 1_000_000_000 { Ok(Duration::new(seconds, nanos)) } else { Err(BadBytes) }
+    if nanos < 1_000_000_000 { Ok(Duration::new(seconds, nanos)) } else { Err(InvalidEncoding) }
 }

@@ -23,7 +23,7 @@
 use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
 
-use super::codec::{BadBytes, Reader, Writer};
+use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::double_ratchet::{Ratchet, ReceivingChain, SendingChain};
 use super::hybrid::{Hybrid, KemPart};
@@ -85,15 +85,15 @@ impl Ratchet {
         if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
     }
 
-    fn read(reader: &mut Reader) -> Result<Self, BadBytes> {
-        let suite = Suite::from_wire(reader.u8()?).ok_or(BadBytes)?;
+    fn read(reader: &mut Reader) -> Result<Self, InvalidEncoding> {
+        let suite = Suite::from_wire(reader.u8()?).ok_or(InvalidEncoding)?;
         let (me, peer) = (NodeId(reader.array()?), NodeId(reader.array()?));
         let (binding, root) = (reader.array()?, reader.secret()?);
         let own = reader.option(Reader::secret)?;
         let remote = reader.option(Reader::array)?;
         let sending = reader.option(|reader| {
             let (key, header) = (reader.secret()?, reader.secret()?);
-            let ratchet_key = curve::public_of(own.as_ref().ok_or(BadBytes)?);
+            let ratchet_key = curve::public_of(own.as_ref().ok_or(InvalidEncoding)?);
             let header = HeaderKey::new(suite, header);
             Ok(SendingChain { key, header, number: reader.u32()?, ratchet_key })
         })?;

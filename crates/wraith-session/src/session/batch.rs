@@ -155,7 +155,7 @@ impl Session {
             epoch = self.send.state.epoch;
             let (slot, behind) = rest.split_at_mut(Self::sealed_len(text.len()));
             rest = behind;
-            jobs.push(Job { number, text, slot });
+            jobs.push(SealJob { number, text, slot });
         }
         seal_jobs(self.send.key(), self.suite, aad, jobs);
         Ok(out)
@@ -216,13 +216,13 @@ impl Session {
     }
 }
 
-struct Job<'a> {
+struct SealJob<'a> {
     number: u64,
     text: &'a [u8],
     slot: &'a mut [u8],
 }
 
-fn seal_jobs(key: &AeadKey, suite: Suite, aad: &[u8], jobs: Vec<Job<'_>>) {
+fn seal_jobs(key: &AeadKey, suite: Suite, aad: &[u8], jobs: Vec<SealJob<'_>>) {
     spread(
         jobs,
         |job| job.text.len(),

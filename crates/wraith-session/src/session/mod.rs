@@ -43,7 +43,7 @@ pub use epoch::{EPOCH_MESSAGES, SESSION_WINDOW};
 pub use receive::EPOCHS_AHEAD_MAX;
 use receive::{EpochState, ReceiveState, Receiver};
 use send::{SendState, Sender};
-pub use state::{RESERVED_NUMBERS, Saved};
+pub use state::{RESERVED_NUMBERS, SavedSession};
 
 /// Bytes of a message's number.
 const NUMBER_BYTES: usize = 8;
@@ -100,7 +100,7 @@ pub enum OpenError {
 /// Limits at which the sending side changes its key. The first one reached applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rekey {
+pub struct RekeyLimits {
     /// Messages per key. At most [`EPOCH_MESSAGES`], which is also the default.
     pub messages: u32,
     /// Bytes of text per key.
@@ -109,7 +109,7 @@ pub struct Rekey {
     pub time: Duration,
 }
 
-impl Default for Rekey {
+impl Default for RekeyLimits {
     fn default() -> Self {
         Self { messages: EPOCH_MESSAGES as u32, bytes: 1 << 30, time: Duration::from_secs(600) }
     }
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Sets the rekey limits of the sending direction. The peer follows automatically.
-    pub fn set_rekey(&mut self, rekey: Rekey) {
+    pub fn set_rekey(&mut self, rekey: RekeyLimits) {
         self.send.rekey = rekey;
     }
 

@@ -11,7 +11,7 @@ use wraith_crypto::{AeadKey, Suite};
 use zeroize::Zeroizing;
 
 use super::epoch::{EPOCH_MESSAGES, epoch_of, first_of, rekey};
-use super::{Rekey, SealError};
+use super::{RekeyLimits, SealError};
 
 /// First number that is never used. The last number of all is the nonce of Noise's `REKEY`.
 const NUMBERS_END: u64 = u64::MAX - 1;
@@ -35,7 +35,7 @@ pub(crate) struct Sender {
     pub(crate) state: SendState,
     /// The expanded key, unless the session is parked.
     aead: Option<AeadKey>,
-    pub(crate) rekey: Rekey,
+    pub(crate) rekey: RekeyLimits,
     /// Time of the first sealed message of this epoch, if the caller sets the time.
     since: Option<Duration>,
     /// The last needed number that was not reserved.
@@ -44,7 +44,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(suite: Suite, state: SendState) -> Self {
-        Self { suite, state, aead: None, rekey: Rekey::default(), since: None, wanted: 0 }
+        Self { suite, state, aead: None, rekey: RekeyLimits::default(), since: None, wanted: 0 }
     }
 
     pub(crate) fn key(&mut self) -> &AeadKey {
@@ -64,7 +64,7 @@ impl Sender {
         now: Option<Duration>,
         lens: impl Iterator<Item = usize>,
     ) -> Result<(), (usize, SealError)> {
-        let (mut next, mut bytes) = self.begin(now);
+        let (mut next, mut bytes) = self.next_number(now);
         for (index, len) in lens.enumerate() {
             let number = self.place(next, bytes, len);
             self.allow(number).map_err(|why| (index, why))?;
@@ -76,13 +76,13 @@ impl Sender {
 
     /// Returns the number that a message of `len` bytes will get.
     pub(crate) fn peek(&self, now: Option<Duration>, len: usize) -> u64 {
-        let (next, bytes) = self.begin(now);
+        let (next, bytes) = self.next_number(now);
         self.place(next, bytes, len)
     }
 
     /// Assigns the next number to a message of `len` bytes and switches to its key.
     pub(crate) fn take(&mut self, now: Option<Duration>, len: usize) -> Result<u64, SealError> {
-        let (next, bytes) = self.begin(now);
+        let (next, bytes) = self.next_number(now);
         let number = self.place(next, bytes, len);
         self.allow(number)?;
         self.enter(epoch_of(number));
@@ -94,7 +94,7 @@ impl Sender {
 
     /// Returns the next number, and the bytes sealed in its epoch. Only the age of the key may
     /// start a new epoch here.
-    fn begin(&self, now: Option<Duration>) -> (u64, u64) {
+    fn next_number(&self, now: Option<Duration>) -> (u64, u64) {
         let aged = match (self.since, now) {
             // At least one millisecond, whatever the limit: messages of the same instant share a
             // key.

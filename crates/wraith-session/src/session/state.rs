@@ -25,12 +25,12 @@ const VERSION: u8 = 1;
 const WINDOW_WORDS: usize = SessionWindow::NUMBERS as usize / 64;
 
 /// An encoded session, with the reservation that [`Session::confirm`] activates.
-pub struct Saved {
+pub struct SavedSession {
     bytes: Zeroizing<Vec<u8>>,
     reserved: u64,
 }
 
-impl Saved {
+impl SavedSession {
     /// Returns the bytes to store, for [`Session::restore`]. They are as secret as the session, and
     /// about half a kilobyte.
     #[must_use]
@@ -39,7 +39,7 @@ impl Saved {
     }
 }
 
-impl std::fmt::Debug for Saved {
+impl std::fmt::Debug for SavedSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Saved").finish_non_exhaustive()
     }
@@ -55,10 +55,10 @@ impl Session {
     /// each opened message or batch, before acting on it. [`StoredSession`](crate::StoredSession)
     /// does so.
     #[must_use]
-    pub fn save(&mut self) -> Saved {
+    pub fn save(&mut self) -> SavedSession {
         let Self { suite, send, receive, .. } = self;
         let reserved = send.reserve();
-        Saved { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
+        SavedSession { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
     }
 
     /// Encodes the session as if `verified` had been accepted, without reserving more numbers.
@@ -85,7 +85,7 @@ impl Session {
 
     /// Confirms that the bytes are stored and that a later restore finds nothing older. The numbers
     /// that they reserve may now be used.
-    pub fn confirm(&mut self, saved: &Saved) {
+    pub fn confirm(&mut self, saved: &SavedSession) {
         let state = &mut self.send.state;
         if state.reserved < saved.reserved {
             state.reserved = saved.reserved;

@@ -62,7 +62,7 @@ impl StoredSession {
     }
 
     /// As [`Session::set_rekey`]. The setting is not stored.
-    pub fn set_rekey(&mut self, rekey: crate::Rekey) {
+    pub fn set_rekey(&mut self, rekey: crate::RekeyLimits) {
         self.session.set_rekey(rekey);
     }
 
@@ -119,7 +119,8 @@ impl StoredSession {
     /// As [`Session::open_many`]. The vault is written once, before this returns.
     ///
     /// # Errors
-    /// [`StoreError::Vault`]: the state is unchanged, and no message was opened. Errors of single messages are among the results.
+    /// [`StoreError::Vault`]: the state is unchanged, and no message was opened. Errors of single
+    /// messages are among the results.
     pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> Result<OpenedBatch, StoreError> {
         let batch = self.session.verify_many(aad, messages);
         let verified = batch.verified();

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use wraith_session::{
-    Handshake, HandshakeError, HashFunction, NodeId, Pattern, Protocol, Read, StaticKey, Suite,
+    Handshake, HandshakeError, HashFunction, NodeId, Pattern, Protocol, ReadOutcome, StaticKey,
+    Suite,
 };
 
 use crate::support::{handshake, identity, rng, run};
@@ -71,7 +72,7 @@ fn spoilt(message: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_does_not_authenticate_changes_nothing_and_the_right_message_may_still_come() {
+fn an_unauthentic_message_changes_no_state() {
     for protocol in every_protocol() {
         let mut sides = handshake(protocol);
         let expected = run(&mut handshake(protocol));
@@ -93,7 +94,7 @@ fn what_does_not_authenticate_changes_nothing_and_the_right_message_may_still_co
                 assert!(reader.read(&spoilt).is_err(), "{protocol}");
                 assert_eq!(reader.hash(), hash);
             }
-            assert_eq!(sides[turn].read(&message), Ok(Read::Payload(b"payload".to_vec())));
+            assert_eq!(sides[turn].read(&message), Ok(ReadOutcome::Payload(b"payload".to_vec())));
         }
         assert!(sides.iter().all(Handshake::is_finished));
     }
@@ -111,7 +112,7 @@ fn feed(
     before: &[Vec<u8>],
     reader: usize,
     message: &[u8],
-) -> Result<Read, HandshakeError> {
+) -> Result<ReadOutcome, HandshakeError> {
     for (index, earlier) in before.iter().enumerate() {
         match index % 2 == reader {
             true => drop(sides[reader].write(b"payload").unwrap()),
@@ -131,14 +132,18 @@ fn a_message_that_was_lost_is_repeated_as_it_was() {
             assert_eq!(sides[turn].repeat(), Some(&message[..]), "lost: the same goes again");
             assert_eq!(sides[turn].write(b"other").err(), Some(HandshakeError::Turn));
             turn = 1 - turn;
-            assert!(matches!(sides[turn].read(&message), Ok(Read::Payload(_))));
-            assert_eq!(sides[turn].read(&message), Ok(Read::Repeated), "before it has answered");
+            assert!(matches!(sides[turn].read(&message), Ok(ReadOutcome::Payload(_))));
+            assert_eq!(
+                sides[turn].read(&message),
+                Ok(ReadOutcome::Repeated),
+                "before it has answered"
+            );
             if sides[turn].is_my_turn() {
                 let mut twin = handshake(protocol);
                 let before = expected_before(protocol, &message);
                 feed(&mut twin, &before, turn, &message).unwrap();
                 let answer = twin[turn].write(b"payload").unwrap();
-                assert_eq!(twin[turn].read(&message), Ok(Read::Repeated), "after it has");
+                assert_eq!(twin[turn].read(&message), Ok(ReadOutcome::Repeated), "after it has");
                 assert_eq!(twin[turn].repeat(), Some(&answer[..]));
             }
         }
@@ -148,7 +153,7 @@ fn a_message_that_was_lost_is_repeated_as_it_was() {
         let messages = run(&mut handshake(protocol));
         sides[last].split().unwrap();
         let before = &messages[messages.len() - 2];
-        assert_eq!(sides[last].read(before), Ok(Read::Repeated));
+        assert_eq!(sides[last].read(before), Ok(ReadOutcome::Repeated));
         assert_eq!(sides[last].repeat(), messages.last().map(|message| &message[..]));
     }
 }
@@ -162,7 +167,7 @@ fn each_wrong_state_has_its_error() {
     assert_eq!(one.split().err(), Some(HandshakeError::NoKeys));
     assert_eq!(one.write(&vec![0; 61_441]).err(), Some(HandshakeError::PayloadLength));
     let long = one.write(&vec![5; 61_440]).unwrap();
-    assert_eq!(two.read(&long), Ok(Read::Payload(vec![5; 61_440])));
+    assert_eq!(two.read(&long), Ok(ReadOutcome::Payload(vec![5; 61_440])));
     let needs = |builder: wraith_session::HandshakeBuilder| {
         matches!(builder.start(&mut rng(1)).err(), Some(HandshakeError::Needs(_)))
     };
@@ -222,7 +227,7 @@ fn a_claimed_identity_is_not_a_peer_before_proof() {
         let local = StaticKey::of(&identity(2));
         let mut responder =
             Handshake::responder(protocol).local(&local).start(&mut rng(9)).unwrap();
-        assert!(matches!(responder.read(&first), Ok(Read::Payload(_))));
+        assert!(matches!(responder.read(&first), Ok(ReadOutcome::Payload(_))));
         responder.write(b"").unwrap();
         assert!(responder.is_finished());
         assert_eq!(responder.peer(), None, "{pattern:?}");
@@ -278,7 +283,7 @@ fn two_sides_that_repeat_for_each_other_come_to_an_end() {
                 count += 1;
                 assert!(count <= 3, "{protocol}: message {index}");
                 on_the_way = match sides[to].read(&message) {
-                    Ok(Read::Repeated) => sides[to].repeat().map(<[u8]>::to_vec),
+                    Ok(ReadOutcome::Repeated) => sides[to].repeat().map(<[u8]>::to_vec),
                     _ => None,
                 };
                 to = 1 - to;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use wraith_session::{
-    EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD, OpenError, Pattern, Protocol, Rekey,
+    EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD, OpenError, Pattern, Protocol, RekeyLimits,
     SESSION_WINDOW, SealError, Session, Suite, TEXT_BYTES_MAX,
 };
 
@@ -39,8 +39,8 @@ fn number(message: &[u8]) -> u64 {
     u64::from_le_bytes(message[..8].try_into().unwrap())
 }
 
-fn rekey(messages: u32, bytes: u64) -> Rekey {
-    let mut rekey = Rekey::default();
+fn rekey(messages: u32, bytes: u64) -> RekeyLimits {
+    let mut rekey = RekeyLimits::default();
     (rekey.messages, rekey.bytes) = (messages, bytes);
     rekey
 }
@@ -131,7 +131,7 @@ fn both_sides_change_keys_with_the_same_message() {
 }
 
 #[test]
-fn keys_age_where_the_time_is_told() {
+fn keys_age_only_if_the_time_is_set() {
     let [mut one, mut two] = pair();
     one.set_time(Duration::from_secs(1000));
     let first = seal(&mut one, b"first");
@@ -155,7 +155,7 @@ fn keys_age_where_the_time_is_told() {
 #[test]
 fn a_zero_key_lifetime_still_seals_messages_of_one_instant() {
     let [mut one, _] = pair();
-    let mut rekey = Rekey::default();
+    let mut rekey = RekeyLimits::default();
     rekey.time = Duration::ZERO;
     one.set_rekey(rekey);
     let saved = one.save();
@@ -188,12 +188,12 @@ fn epochs_may_be_lost_altogether_up_to_a_limit() {
 }
 
 #[test]
-fn the_key_of_the_epoch_before_goes_when_its_messages_would_be_too_old() {
+fn the_key_of_the_last_epoch_is_wiped_when_its_messages_are_too_old() {
     let [mut one, mut two] = pair();
     one.set_rekey(rekey(5, u64::MAX));
     let old: Vec<_> = (0..5).map(|_| seal(&mut one, b"")).collect();
     open(&mut two, &seal(&mut one, b"the first of the next")).unwrap();
-    one.set_rekey(Rekey::default());
+    one.set_rekey(RekeyLimits::default());
     for _ in 1..SESSION_WINDOW {
         open(&mut two, &seal(&mut one, b"")).unwrap();
     }
@@ -265,7 +265,7 @@ proptest! {
     /// Loss, duplicates, reordering within the window, rekeys: each message that arrives opens
     /// once, at its first arrival.
     #[test]
-    fn what_arrives_opens_once(
+    fn a_message_opens_once(
         seed in any::<u64>(),
         every in 1u32..300,
         order in proptest::collection::vec((any::<bool>(), 0usize..900), 1..2500),

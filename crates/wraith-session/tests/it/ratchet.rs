@@ -30,7 +30,7 @@ fn both_sides_talk_in_either_suite() {
 }
 
 #[test]
-fn messages_are_appended_to_what_is_there() {
+fn messages_are_appended_to_the_output() {
     let mut rng = rng(2);
     let (mut alice, mut bob) = established(&mut rng);
     let (mut message, mut text) = (b"head".to_vec(), b"head".to_vec());
@@ -142,7 +142,7 @@ fn messages_of_other_conversations_and_ones_own_are_refused() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_on_either_side() {
+fn too_long_messages_are_refused_on_both_sides() {
     let mut rng = rng(7);
     let (mut alice, mut bob) = established(&mut rng);
     let before = alice.save();

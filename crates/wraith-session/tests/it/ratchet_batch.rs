@@ -8,7 +8,7 @@ use crate::support::rng;
 const TEXTS: [&[u8]; 4] = [b"one", b"", b"three", b"four"];
 
 #[test]
-fn a_batch_is_what_the_same_calls_one_by_one_make() {
+fn a_batch_equals_the_same_single_calls() {
     let (alice, bob) = established(&mut rng(1));
     let [mut batch, mut single] = [0, 1].map(|_| Ratchet::restore(&alice.save()).unwrap());
     let [mut batch_bob, mut single_bob] = [0, 1].map(|_| Ratchet::restore(&bob.save()).unwrap());

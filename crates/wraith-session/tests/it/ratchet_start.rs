@@ -68,7 +68,7 @@ fn a_bundle_reads_back_and_has_the_documented_lengths() {
 }
 
 #[test]
-fn what_is_signed_in_a_bundle_cannot_be_changed() {
+fn a_changed_bundle_fails_its_signature() {
     let (signed, kem) = good_keys();
     for one_time in [None, Some(&[9; 32])] {
         let good = bundle(&identity(2), &signed, one_time, &kem);
@@ -197,7 +197,7 @@ fn a_first_message_that_is_damaged_starts_nothing_and_leaves_the_prekeys() {
 }
 
 #[test]
-fn a_first_message_cannot_be_passed_on_as_somebody_elses() {
+fn a_first_message_is_bound_to_its_sender() {
     let mut rng = rng(8);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
     let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wraith_session::{
-    EPOCH_MESSAGES, OpenError, RESERVED_NUMBERS, Rekey, SealError, Session, StateError, Suite,
+    EPOCH_MESSAGES, OpenError, RESERVED_NUMBERS, RekeyLimits, SealError, Session, StateError, Suite,
 };
 
 fn pair() -> [Session; 2] {
@@ -54,9 +54,9 @@ fn a_state_that_is_not_confirmed_gives_no_numbers() {
 }
 
 #[test]
-fn an_early_change_of_keys_does_not_run_past_what_was_reserved() {
+fn an_early_rekey_stays_within_the_reserved_numbers() {
     let [mut one, mut two] = pair();
-    let mut rekey = Rekey::default();
+    let mut rekey = RekeyLimits::default();
     rekey.messages = 4;
     one.set_rekey(rekey);
     for _ in 0..20 {

@@ -37,7 +37,7 @@ fn open(session: &mut StoredSession, message: &[u8]) -> Result<Vec<u8>, StoreErr
 
 /// One million messages, with a thousand restarts of each side.
 #[test]
-fn whatever_arrives_opens_once_and_no_number_is_used_twice_over_loss_and_restarts() {
+fn messages_open_once_and_numbers_are_unique_over_loss_and_restarts() {
     const MESSAGES: u64 = 1_000_000;
     const EVERY: u64 = MESSAGES / 2000;
     let mut rng = rng(16);
@@ -97,7 +97,7 @@ fn a_vault_that_fails_loses_nothing() {
 }
 
 #[test]
-fn a_killed_process_goes_on_and_what_it_had_opened_stays_opened() {
+fn a_killed_process_resumes_and_reopens_no_message() {
     let [(_, mut one), (vault, mut two)] = stored();
     let messages = [seal(&mut one, b"a"), seal(&mut one, b"b")];
     open(&mut two, &messages[0]).unwrap();
@@ -139,9 +139,9 @@ fn a_record_that_was_rolled_back_is_noticed_where_the_vault_counts() {
 }
 
 #[test]
-fn whatever_was_sealed_before_a_restart_the_session_goes_on_with_a_new_key() {
+fn a_session_continues_with_a_new_key_after_a_restart() {
     for (messages, bytes, batch) in [(u32::MAX, 1000, 0), (100, u64::MAX, 250), (3, 500, 40)] {
-        let mut rekey = wraith_session::Rekey::default();
+        let mut rekey = wraith_session::RekeyLimits::default();
         (rekey.messages, rekey.bytes) = (messages, bytes);
         let [(vault, mut one), (_, mut two)] = stored();
         let mut sealed = HashSet::new();
@@ -195,7 +195,7 @@ fn an_old_owner_does_not_overwrite_a_recreated_record() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_and_says_why() {
+fn an_invalid_record_is_refused_with_the_reason() {
     let [(vault, _), _] = stored();
     let record = vault.load("peer").unwrap().unwrap();
     let load = |bytes: &[u8]| {

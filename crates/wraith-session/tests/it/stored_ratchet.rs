@@ -57,7 +57,7 @@ fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (StoredRatch
 
 /// Twenty thousand messages in turns of about sixty, with two hundred restarts of each side.
 #[test]
-fn whatever_arrives_opens_once_over_loss_and_restarts() {
+fn ratchet_messages_open_once_over_loss_and_restarts() {
     const MESSAGES: u64 = 20_000;
     const EVERY: u64 = MESSAGES / 400;
     let mut rng = rng(31);
@@ -191,7 +191,7 @@ impl Steps {
 }
 
 #[test]
-fn a_process_that_is_killed_in_any_store_goes_on_and_gives_nothing_out_twice() {
+fn a_process_killed_in_any_store_resumes_without_reusing_keys() {
     let all: [&[u8]; 5] = [b"first", b"answer", b"more", b"and more", b"last"];
     for after in [false, true] {
         let mut dead = 0;
@@ -248,7 +248,7 @@ fn a_vault_that_fails_changes_nothing_and_the_call_can_be_made_again() {
 }
 
 #[test]
-fn prekeys_whose_vault_fails_give_nothing_out_and_are_as_they_were() {
+fn a_vault_failure_leaves_prekeys_unchanged() {
     let mut rng = rng(2);
     let vault = Arc::new(FailingVault::default());
     let mut keys = prekeys(vault.clone(), &mut rng);
@@ -315,7 +315,7 @@ fn records_that_were_rolled_back_are_noticed_where_the_vault_counts() {
 }
 
 #[test]
-fn what_is_no_record_of_a_conversation_is_refused_and_says_why() {
+fn an_invalid_conversation_record_is_refused_with_the_reason() {
     let vault = Arc::new(MemoryVault::default());
     conversation(vault.clone(), &mut rng(10));
     type Load = fn(Arc<dyn KeyVault>) -> Option<StoreError>;
@@ -371,7 +371,7 @@ impl KeyVault for RecordingVault {
 }
 
 #[test]
-fn stores_are_one_a_call_in_order_and_outlive_a_power_cut_unless_told_otherwise() {
+fn each_call_stores_once_in_order_and_durably_by_default() {
     let mut rng = rng(11);
     let vault = Arc::new(RecordingVault::default());
     let (mut one, mut two) = conversation(vault.clone(), &mut rng);

@@ -72,7 +72,7 @@ fn an_interrupted_start_resumes_without_loss() {
 }
 
 #[test]
-fn a_conversation_that_has_gone_on_is_not_started_again() {
+fn a_continued_conversation_is_not_started_again() {
     let mut asked = Asked::new(4);
     let mut bobs = asked.kill_between();
     let answer = encrypt(&mut bobs, &mut asked.rng, b"answer");

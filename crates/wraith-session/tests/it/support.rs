@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
-use wraith_session::{Handshake, Protocol, Read, SecretIdentity, Session, StaticKey};
+use wraith_session::{Handshake, Protocol, ReadOutcome, SecretIdentity, Session, StaticKey};
 
 /// Returns a generator with this seed.
 pub fn rng(seed: u64) -> ChaCha20Rng {
@@ -64,7 +64,7 @@ pub fn run(sides: &mut [Handshake; 2]) -> Vec<Vec<u8>> {
     while !sides.iter().all(Handshake::is_finished) {
         let message = sides[turn].write(b"payload").unwrap();
         turn = 1 - turn;
-        assert_eq!(sides[turn].read(&message), Ok(Read::Payload(b"payload".to_vec())));
+        assert_eq!(sides[turn].read(&message), Ok(ReadOutcome::Payload(b"payload".to_vec())));
         messages.push(message);
     }
     messages

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
-use wraith_session::{Handshake, Pattern, Protocol, Read, Session, StaticKey};
+use wraith_session::{Handshake, Pattern, Protocol, ReadOutcome, Session, StaticKey};
 
 use crate::support::Given;
 
@@ -91,7 +91,7 @@ fn the_published_vectors_are_reproduced_message_by_message() {
                 None => {
                     assert_eq!(sides[turn].write(&payload).unwrap(), expected, "{name}");
                     let read = sides[1 - turn].read(&expected);
-                    assert_eq!(read, Ok(Read::Payload(payload)), "{name}");
+                    assert_eq!(read, Ok(ReadOutcome::Payload(payload)), "{name}");
                 }
                 // A session message is a Noise message with its number in front.
                 Some(sessions) => {
