@@ -55,12 +55,12 @@ pub struct StreamPlan {
     /// Bytes from the responder.
     pub response: u64,
     /// How the stream is cut off, if it is.
-    pub cut: Option<Cut>,
+    pub cut: Option<StreamCut>,
 }
 
 /// How a stream is cut off: by the initiator, or by a responder that ignores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum StreamCut {
     /// The initiator resets the request after this many bytes.
     Reset(u64),
     /// The initiator stops the response after it has read at least this many bytes.
@@ -134,7 +134,7 @@ struct Stream {
     write_len: u64,
     written: u64,
     reset_at_end: bool,
-    sending: Sending,
+    sending: SendState,
     incoming: Pattern,
     read_len: u64,
     read: u64,
@@ -145,7 +145,7 @@ struct Stream {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sending {
+enum SendState {
     /// Until the request is read.
     Waiting,
     Writing,
@@ -251,10 +251,10 @@ impl Application {
             Event::Writable(id) => drop(self.writable.insert(id)),
             Event::Acked(id) => {
                 let stream = self.streams.get_mut(&id).expect("acked a stream never opened");
-                if stream.sending != Sending::Done {
-                    assert_eq!(stream.sending, Sending::Finished, "stream {id} acked too early");
+                if stream.sending != SendState::Done {
+                    assert_eq!(stream.sending, SendState::Finished, "stream {id} acked too early");
                 }
-                stream.sending = Sending::Done;
+                stream.sending = SendState::Done;
                 self.count(id);
             }
             Event::Stopped { id, code } => self.on_stopped(connection, id, code),
@@ -327,14 +327,14 @@ impl Application {
         let (write_len, read_len) =
             if initiator { (plan.request, plan.response) } else { (plan.response, plan.request) };
         let (write_len, reset_at_end) = match plan.cut {
-            Some(Cut::Reset(after)) if initiator => (write_len.min(after), true),
+            Some(StreamCut::Reset(after)) if initiator => (write_len.min(after), true),
             _ => (write_len, false),
         };
         let stop_after = match plan.cut {
-            Some(Cut::Stop(after)) if initiator => Some(after),
+            Some(StreamCut::Stop(after)) if initiator => Some(after),
             _ => None,
         };
-        let unread = plan.cut == Some(Cut::Unread);
+        let unread = plan.cut == Some(StreamCut::Unread);
         self.completed += usize::from(unread);
         let begins = initiator || (self.plan.eager && !unread);
         self.streams.insert(
@@ -344,12 +344,12 @@ impl Application {
                 write_len,
                 written: 0,
                 reset_at_end,
-                sending: if begins { Sending::Writing } else { Sending::Waiting },
+                sending: if begins { SendState::Writing } else { SendState::Waiting },
                 incoming,
                 read_len,
                 read: 0,
                 stop_after,
-                may_be_reset: !initiator && matches!(plan.cut, Some(Cut::Reset(_))),
+                may_be_reset: !initiator && matches!(plan.cut, Some(StreamCut::Reset(_))),
                 receiving: initiator || !unread,
                 counted: unread,
             },
@@ -379,7 +379,7 @@ impl Application {
         // The core may already have reset the stream by itself.
         let _ = connection.reset(id, code);
         let stream = self.streams.get_mut(&id).expect("stopped a stream never opened");
-        stream.sending = Sending::Done;
+        stream.sending = SendState::Done;
         self.count(id);
     }
 
@@ -399,14 +399,14 @@ impl Application {
 
     fn write(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { panic!("{id} was never opened") };
-        while stream.sending == Sending::Writing {
+        while stream.sending == SendState::Writing {
             let left = stream.write_len - stream.written;
             if left == 0 {
                 let ended = if stream.reset_at_end {
-                    stream.sending = Sending::Done;
+                    stream.sending = SendState::Done;
                     connection.reset(id, RESET_CODE)
                 } else {
-                    stream.sending = Sending::Finished;
+                    stream.sending = SendState::Finished;
                     connection.finish(id)
                 };
                 stream.on_write(id, ended);
@@ -469,8 +469,8 @@ impl Application {
     fn end_of_request(&mut self, id: StreamId) {
         let stream = self.streams.get_mut(&id).expect("a stream in progress");
         stream.receiving = false;
-        if stream.sending == Sending::Waiting {
-            stream.sending = Sending::Writing;
+        if stream.sending == SendState::Waiting {
+            stream.sending = SendState::Writing;
             self.writable.insert(id);
         }
         self.count(id);
@@ -490,7 +490,7 @@ impl Application {
 
     fn count(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        if !stream.counted && !stream.receiving && stream.sending == Sending::Done {
+        if !stream.counted && !stream.receiving && stream.sending == SendState::Done {
             stream.counted = true;
             self.completed += 1;
         }
@@ -512,7 +512,7 @@ impl Stream {
     fn on_write(&mut self, id: StreamId, result: Result<(), StreamError>) {
         match result {
             Ok(()) => {}
-            Err(StreamError::Stopped(STOP_CODE)) => self.sending = Sending::Done,
+            Err(StreamError::Stopped(STOP_CODE)) => self.sending = SendState::Done,
             Err(error) => panic!("writing {id}: {error}"),
         }
     }

@@ -22,7 +22,7 @@ mod scenario;
 mod swarm;
 mod world;
 
-pub use exchange::{Application, Cut, Exchange, StreamPlan};
+pub use exchange::{Application, Exchange, StreamCut, StreamPlan};
 pub use forwarder::Forwarder;
 pub use pattern::Pattern;
 pub use rng::Rng;

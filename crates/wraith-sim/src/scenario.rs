@@ -65,14 +65,14 @@ pub struct Scenario {
     closes_after: Option<Duration>,
     seeds: Range<u64>,
     garbage: u64,
-    replays: Option<Silence>,
+    replays: Option<ForbidReply>,
     hostiles: usize,
     forwarder: Option<Forwarder>,
 }
 
 /// Whether the replaying stranger must not get an answer.
 #[derive(Clone, Copy, Debug)]
-struct Silence(bool);
+struct ForbidReply(bool);
 
 /// Result of one run.
 #[derive(Clone, Debug)]
@@ -243,14 +243,14 @@ impl Scenario {
     /// [`World::replay_everything_from`].
     #[must_use]
     pub fn replayed_by_a_stranger(mut self) -> Self {
-        self.replays = Some(Silence(true));
+        self.replays = Some(ForbidReply(true));
         self
     }
     /// As [`Self::replayed_by_a_stranger`], over any path: the stranger gets at most as much as any
     /// unvalidated address.
     #[must_use]
     pub fn replayed_over_a_bad_path(mut self) -> Self {
-        self.replays = Some(Silence(false));
+        self.replays = Some(ForbidReply(false));
         self
     }
     /// Adds this many hostile peers of each side. They have access keys and forge addresses,
@@ -351,7 +351,7 @@ impl Scenario {
             down.push(Box::new(nat_in));
         }
         world.link((initiator, up), (responder, down));
-        if let Some(Silence(silence)) = self.replays {
+        if let Some(ForbidReply(silence)) = self.replays {
             world.replay_everything_from(REPLAYER, silence);
         }
         if let Some(forwarder) = self.forwarder {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use wraith_core::{CloseReason, Role, TransportConfig};
 
-use crate::exchange::{Cut, Exchange, StreamPlan};
+use crate::exchange::{Exchange, StreamCut, StreamPlan};
 use crate::link::{
     Aggregate, Blackhole, BurstLoss, Corrupt, Delay, Duplicate, Hops, Jitter, Loss, Rate, Reorder,
 };
@@ -222,8 +222,8 @@ fn exchange(rng: &mut Rng, rate: u64) -> Exchange {
         let request = rng.below(share + 1);
         let response = share - request;
         let cut = match rng.below(20) {
-            0 => Some(Cut::Reset(rng.below(request + 1))),
-            1 => Some(Cut::Stop(rng.below(response + 1))),
+            0 => Some(StreamCut::Reset(rng.below(request + 1))),
+            1 => Some(StreamCut::Stop(rng.below(response + 1))),
             _ => None,
         };
         StreamPlan { request, response, cut }

@@ -195,7 +195,7 @@ impl World {
         let party = Application::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
         node.parties.insert(handle, party);
         self.plans.insert((b, node.id), plan);
-        self.settle(a);
+        self.drain(a);
         handle
     }
 
@@ -307,7 +307,7 @@ impl World {
         if let Some(connection) = self.nodes[node.0].endpoint.connection(handle) {
             act(self.now, connection);
         }
-        self.settle(node);
+        self.drain(node);
     }
 
     /// Advances to the next event. Returns false if there is none.
@@ -352,7 +352,7 @@ impl World {
                 node.endpoint.handle_timeout(now);
             }
             if due || node.has_input {
-                self.settle(NodeIndex(index));
+                self.drain(NodeIndex(index));
             }
         }
         true
@@ -409,13 +409,13 @@ impl World {
         node.endpoint.handle_datagram(self.now, *from, *ecn, bytes);
         node.has_input = true;
         if !self.driver.batches {
-            self.settle(to);
+            self.drain(to);
         }
     }
 
     /// Drains an endpoint: events to its parties, datagrams to the wires, until neither has more;
     /// then its timer.
-    fn settle(&mut self, index: NodeIndex) {
+    fn drain(&mut self, index: NodeIndex) {
         let mut outputs = 0;
         loop {
             let before = outputs;

@@ -104,7 +104,7 @@ impl Host {
         }
     }
 
-    pub(super) fn begin(&mut self, handle: ConnectionHandle, party: Application) {
+    pub(super) fn set_party(&mut self, handle: ConnectionHandle, party: Application) {
         self.party = Some((handle, party));
     }
 
@@ -135,7 +135,7 @@ impl Host {
     }
 
     /// Drains the endpoint. `answer` makes the party of an incoming connection.
-    pub(super) fn settle(
+    pub(super) fn drain(
         &mut self,
         now: Time,
         buffer: &mut [u8],

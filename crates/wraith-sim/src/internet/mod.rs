@@ -219,9 +219,9 @@ impl Internet {
             .connect(self.now, to, peer, &AccessKey::public(peer))
             .expect("a valid NodeId");
         host.checks.on_validated(to);
-        host.begin(handle, Application::new(Role::Initiator, seed, plan.clone()));
+        host.set_party(handle, Application::new(Role::Initiator, seed, plan.clone()));
         self.plans.insert(host.id, plan);
-        self.settle(a);
+        self.drain(a);
     }
 
     /// Returns the simulated time.
@@ -281,7 +281,7 @@ impl Internet {
     ) -> R {
         let time = self.hosts[host.0].clock(self.now);
         let result = act(time, &mut self.hosts[host.0].endpoint);
-        self.settle(host);
+        self.drain(host);
         result
     }
 
@@ -338,7 +338,7 @@ impl Internet {
                     let host = &mut self.hosts[index];
                     if host.interfaces[i].works && !host.is_asleep(now) {
                         host.receive(now, datagram);
-                        self.settle(HostIndex(index));
+                        self.drain(HostIndex(index));
                     }
                 }
             }
@@ -346,7 +346,7 @@ impl Internet {
             if host.wake.is_some_and(|at| at <= now) && !host.is_asleep(now) {
                 let time = host.clock(now);
                 host.endpoint.handle_timeout(time);
-                self.settle(HostIndex(index));
+                self.drain(HostIndex(index));
             }
         }
         true
@@ -452,10 +452,10 @@ impl Internet {
 
     /// Drains a host: events to its party, datagrams to its access lines, until neither has more;
     /// then its timer.
-    fn settle(&mut self, index: HostIndex) {
+    fn drain(&mut self, index: HostIndex) {
         let Self { now, seed, plans, buffer, .. } = self;
         let host = &mut self.hosts[index.0];
-        host.settle(*now, buffer, |peer| {
+        host.drain(*now, buffer, |peer| {
             let plan = plans.get(&peer).expect("an incoming connection without an initiator");
             Application::new(Role::Responder, *seed ^ PATTERN_STREAM, plan.clone())
         });

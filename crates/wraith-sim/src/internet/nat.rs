@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_is_the_same_for_whom_it_does_not_depend_on() {
+    fn a_mapping_is_shared_by_destinations_it_does_not_depend_on() {
         let others = [address(1, 2), address(2, 1)];
         for (mapping, same) in [
             (EndpointIndependent, [true, true]),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_lives_as_long_as_something_goes_out_by_it() {
+    fn outgoing_traffic_keeps_a_mapping_alive() {
         let mut nat = nat(EndpointIndependent, EndpointIndependent, PortAllocation::Sequential);
         let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
         let mapped = nat.outbound(at(0), inside(), address(1, 1));

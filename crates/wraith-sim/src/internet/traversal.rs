@@ -157,7 +157,7 @@ pub fn traverse_with(
             read: 0,
         }
     });
-    sides.iter_mut().for_each(|side| side.ask(&mut net));
+    sides.iter_mut().for_each(|side| side.query_reflectors(&mut net));
     let deadline = net.now() + TRAVERSAL_TIMEOUT;
     let mut took = None;
     while net.now() < deadline && net.step() {
@@ -247,7 +247,7 @@ fn build(seed: u64, networks: [Network; 2], rng: &mut Rng) -> (Internet, [HostIn
 
 impl Side {
     /// Asks the reflectors for this host's observed address.
-    fn ask(&mut self, net: &mut Internet) {
+    fn query_reflectors(&mut self, net: &mut Internet) {
         for (ip, port) in REFLECTORS {
             let id = net.with_endpoint(self.host, |now, endpoint| {
                 endpoint.observe(now, &REFLECTOR_SECRET, (ip, port).into())

@@ -42,7 +42,7 @@ mod tests {
     use crate::hops;
 
     #[test]
-    fn only_what_arrives_in_the_window_is_swallowed() {
+    fn a_blackhole_drops_only_datagrams_in_its_window() {
         let hop = Blackhole::new(Duration::from_millis(2), Duration::from_millis(3));
         let out = run(hops![hop], 8, 4, Duration::from_millis(1));
         assert_eq!(out.iter().map(|(_, d)| number(d)).collect::<Vec<_>>(), [0, 1, 5, 6, 7]);

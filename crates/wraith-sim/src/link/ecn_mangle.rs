@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn codepoints_are_changed_and_what_has_none_passes() {
+    fn ecn_codepoints_are_changed_and_unmarked_datagrams_pass() {
         let (ect0, ect1, ce) = (Some(Ecn::Ect0), Some(Ecn::Ect1), Some(Ecn::Ce));
         assert_eq!(passed(EcnMangle::bleach()), [None, None, None]);
         assert_eq!(passed(EcnMangle::to_ect1()), [None, ect1, ect1]);

@@ -80,7 +80,7 @@ mod tests {
     use crate::hops;
 
     #[test]
-    fn a_burst_passes_at_once_and_what_exceeds_it_is_dropped() {
+    fn a_policer_passes_a_burst_and_drops_the_excess() {
         let out = run(hops![Policer::mbit(8, 3500)], 10, 972, Duration::ZERO);
         let passed: Vec<_> = out.iter().map(|(at, d)| (*at, number(d))).collect();
         assert_eq!(passed, [(micros(0), 0), (micros(0), 1), (micros(0), 2)]);

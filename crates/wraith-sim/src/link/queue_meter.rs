@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_lies_in_a_bucket_whose_end_is_at_most_a_thirty_second_above() {
+    fn histogram_buckets_are_at_most_a_thirty_second_wide() {
         let values = (0..2000).chain((0..64).map(|bit| 1 << bit)).chain([u64::MAX, u64::MAX - 1]);
         for value in values {
             let end = upper_end(bucket_of(value));

@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_queue_is_dropped_from_its_tail() {
+    fn a_full_queue_drops_from_its_tail() {
         let out = run(hops![Rate::mbit(8).queue(3500)], 10, 972, Duration::ZERO);
         let numbers: Vec<_> = out.iter().map(|(_, d)| number(d)).collect();
         assert_eq!(numbers, [0, 1, 2]);
     }
 
     #[test]
-    fn what_waits_longer_than_the_threshold_is_marked_if_it_is_capable() {
+    fn datagrams_queued_beyond_the_threshold_get_an_ecn_mark() {
         let mut path = Path::new(7, hops![Rate::mbit(8).marking(Duration::from_micros(1500))]);
         for (i, ecn) in [Some(Ecn::Ect0), Some(Ecn::Ect0), Some(Ecn::Ect0), None].iter().enumerate()
         {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_rate_holds_for_what_waits_and_in_the_middle_of_a_datagram() {
+    fn a_rate_change_applies_to_queued_and_partly_sent_datagrams() {
         // One millisecond each; from 2.5 ms on, a tenth of the rate; from 10 ms on, the full rate
         // again.
         let millis = Duration::from_millis;

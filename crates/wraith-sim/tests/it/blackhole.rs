@@ -34,7 +34,7 @@ fn a_longer_one_ends_both_sides_with_an_idle_timeout() {
 }
 
 #[test]
-fn without_keep_alive_silence_ends_a_connection_that_nobody_closed() {
+fn without_keep_alive_an_idle_connection_times_out() {
     let outcomes = Scenario::new()
         .configure(|c| {
             c.keep_alive = false;

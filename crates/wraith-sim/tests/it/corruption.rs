@@ -6,7 +6,7 @@ use wraith_sim::link::{Corrupt, Delay, Rate};
 use wraith_sim::{Exchange, Scenario, hops};
 
 #[test]
-fn damaged_datagrams_change_nothing_but_the_time_it_takes() {
+fn damaged_datagrams_only_cost_time() {
     let outcomes = Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(5), Corrupt::percent(3.0)])
         .exchange(Exchange::streams(3, 3_000_000, 3_000_000))

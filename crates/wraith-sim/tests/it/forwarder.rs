@@ -31,7 +31,7 @@ fn a_forwarder_that_withholds_answers_does_not_stop_a_connection() {
 }
 
 #[test]
-fn a_peer_whose_packets_were_diverted_is_found_where_it_always_was() {
+fn a_diverted_peer_is_found_at_its_old_address() {
     let outcomes =
         between(Forwarder { until: Duration::from_millis(700), relays: true, payload_max: ALL })
             .download(3_000_000)

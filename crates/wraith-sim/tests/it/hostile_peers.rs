@@ -6,7 +6,7 @@ use wraith_sim::link::{Delay, Rate};
 use wraith_sim::{Exchange, Scenario, hops};
 
 #[test]
-fn forged_addresses_get_no_more_than_three_times_what_came_from_them_and_others_are_served() {
+fn forged_addresses_get_at_most_three_times_their_bytes() {
     let outcomes = Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(5)])
         .exchange(Exchange::streams(3, 4_000_000, 4_000_000).eager())

@@ -176,7 +176,7 @@ fn both_sides_may_move_at_once_and_with_loss() {
 }
 
 #[test]
-fn a_move_to_where_nobody_answers_fails_and_costs_nothing() {
+fn a_migration_to_a_silent_address_fails_without_cost() {
     let mut lab = lab(20, 10, 40, 0.0).calm();
     lab.watch();
     let nobody = PathAddr::Ip(address(99));

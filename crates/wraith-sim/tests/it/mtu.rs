@@ -20,7 +20,7 @@ fn discovery_finds_the_ethernet_payload_and_loses_no_data() {
 }
 
 #[test]
-fn a_path_that_shrinks_is_noticed_and_the_transfer_goes_on() {
+fn a_smaller_mtu_is_detected_and_the_transfer_continues() {
     let outcomes = Scenario::new()
         .both(hops![
             Mtu::payload(1472).then(Duration::from_millis(400), 1280),

@@ -27,7 +27,7 @@ fn percentile(reports: &[&Report], part: f64) -> Duration {
 }
 
 #[test]
-fn every_pair_that_can_goes_direct_the_others_stay_relayed_and_none_fails() {
+fn nat_pairs_connect_directly_where_possible_and_else_by_relay() {
     let rows = matrix(1..3);
     assert_eq!(rows.len(), Network::ALL.len() * (Network::ALL.len() + 1) / 2);
     let mut direct = Vec::new();
@@ -112,7 +112,7 @@ fn random_datagrams_by_the_thousand_do_not_keep_a_punch_from_succeeding() {
 }
 
 #[test]
-fn a_host_that_sleeps_in_the_middle_goes_on_when_it_wakes() {
+fn a_sleeping_host_continues_when_it_wakes() {
     for after in [100, 250, 400, 600, 800, 1000] {
         for sleeper in [0, 1] {
             let mut slept = false;

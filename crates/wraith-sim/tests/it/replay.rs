@@ -22,7 +22,7 @@ fn every_datagram_twice_changes_nothing() {
 }
 
 #[test]
-fn a_stranger_who_replays_everything_gets_no_answer_and_changes_nothing() {
+fn replayed_packets_get_no_answer_and_change_nothing() {
     let outcomes = Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(5)])
         .exchange(Exchange::streams(3, 500_000, 500_000).eager())

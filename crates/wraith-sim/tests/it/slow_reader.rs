@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wraith_sim::link::{Delay, Rate};
-use wraith_sim::{Cut, Exchange, Scenario, StreamPlan, hops};
+use wraith_sim::{Exchange, Scenario, StreamCut, StreamPlan, hops};
 
 #[test]
 fn a_slow_reader_sets_the_pace_and_no_wake_up_is_lost() {
@@ -45,7 +45,7 @@ fn one_stream_that_is_not_read_does_not_block_the_others() {
     // The unread stream takes a fifth of the connection's window and keeps it.
     const STREAM_WINDOW: u64 = 20_000;
     const REQUEST: u64 = 100_000;
-    let unread = StreamPlan { request: REQUEST, response: 0, cut: Some(Cut::Unread) };
+    let unread = StreamPlan { request: REQUEST, response: 0, cut: Some(StreamCut::Unread) };
     let mut plan = Exchange::streams(16, REQUEST, 0);
     for first in [true, false] {
         plan.streams[0] = if first { unread } else { plan.streams[1] };

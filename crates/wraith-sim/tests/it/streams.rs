@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wraith_sim::link::{Delay, DropNth, Loss, Rate};
-use wraith_sim::{Cut, Exchange, Scenario, StreamPlan, hops};
+use wraith_sim::{Exchange, Scenario, StreamCut, StreamPlan, hops};
 
 #[test]
 fn a_thousand_small_streams_pass_a_limit_of_ten_at_once() {
@@ -43,7 +43,12 @@ fn empty_streams_begin_and_end() {
 
 #[test]
 fn resets_and_stops_in_the_middle_end_their_stream_and_no_other() {
-    let cuts = [None, Some(Cut::Reset(40_000)), Some(Cut::Stop(10_000)), Some(Cut::Reset(0))];
+    let cuts = [
+        None,
+        Some(StreamCut::Reset(40_000)),
+        Some(StreamCut::Stop(10_000)),
+        Some(StreamCut::Reset(0)),
+    ];
     let streams = cuts.map(|cut| StreamPlan { request: 100_000, response: 100_000, cut });
     for percent in [0.0, 5.0] {
         Scenario::new()
