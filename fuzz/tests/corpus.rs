@@ -23,9 +23,9 @@ fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Prints the input on drop if it made the target panic.
-struct Naming<'a>(&'a Path, &'a [u8]);
+struct PrintOnPanic<'a>(&'a Path, &'a [u8]);
 
-impl Drop for Naming<'_> {
+impl Drop for PrintOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("from {}: {:02x?}", self.0.display(), self.1);
@@ -41,7 +41,7 @@ fn committed_inputs_and_their_variations_break_nothing() {
         let mut mutator = Mutator::new(1);
         for (index, (file, input)) in inputs.iter().enumerate() {
             let run = |input: &[u8]| {
-                let _naming = Naming(file, input);
+                let _naming = PrintOnPanic(file, input);
                 (target.run)(input);
             };
             run(input);
@@ -68,7 +68,7 @@ fn is_known_message(kind: u8) -> bool {
 }
 
 #[test]
-fn there_is_a_good_message_of_every_kind() {
+fn the_seeds_have_a_valid_message_of_every_kind() {
     let (mut known, mut unknown) = (BTreeSet::new(), false);
     for (file, input) in inputs("message") {
         match Message::from_bytes(&input) {
@@ -85,7 +85,7 @@ fn there_is_a_good_message_of_every_kind() {
 }
 
 #[test]
-fn there_is_a_good_record_of_every_kind() {
+fn the_seeds_have_a_valid_record_of_every_kind() {
     let mut kinds = BTreeSet::new();
     for (file, input) in inputs("record") {
         if let Err(error) = Header::parse(&input) {
@@ -99,7 +99,7 @@ fn there_is_a_good_record_of_every_kind() {
 /// Checks that committed seeds still decode. Variations of an invalid seed would not get past the
 /// first field.
 #[test]
-fn committed_states_bundles_and_names_of_sessions_are_good_ones() {
+fn committed_session_seeds_are_valid() {
     type Check = fn(&[u8]) -> bool;
     let good: [(&str, Check); 6] = [
         ("session_state", |input| Session::restore(input).is_ok()),

@@ -37,7 +37,7 @@ const RATCHET_BYTES: u64 = 1;
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
-    let mut victim = Victim::new();
+    let mut victim = TestedEndpoint::new();
     let dials = input.byte() & 1 == 0;
     let handle =
         if dials { victim.answer(input.parameters()) } else { victim.dial(input.parameters()) };
@@ -149,12 +149,12 @@ impl Peer {
     }
 
     /// Receives a packet of the victim.
-    fn hear(&mut self, datagram: &mut [u8]) {
+    fn receive(&mut self, datagram: &mut [u8]) {
         let Ok(opened) = self.opener.open(datagram) else { return };
         self.received.insert(opened.pn..opened.pn + 1);
         for frame in Frames::new(&datagram[HEADER_BYTES..][..opened.payload_len]) {
             if let Ok(Frame::Ratchet { number, part, bytes }) = frame
-                && self.hear_part(number, part, bytes).is_some()
+                && self.receive_part(number, part, bytes).is_some()
             {
                 self.theirs = [None, None];
             }
@@ -163,7 +163,7 @@ impl Peer {
 
     /// Returns `Some` once the victim's message is complete: the peer then answers it, or both
     /// sides have agreed.
-    fn hear_part(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<()> {
+    fn receive_part(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<()> {
         let expected = self.number + u64::from(!self.dialled);
         if number != expected || (self.dialled && self.asked.is_none()) {
             return None;
@@ -188,7 +188,7 @@ impl Peer {
     }
 }
 
-struct Victim {
+struct TestedEndpoint {
     endpoint: Endpoint,
     peer: Option<Peer>,
     now: Time,
@@ -196,7 +196,7 @@ struct Victim {
     sent: usize,
 }
 
-impl Victim {
+impl TestedEndpoint {
     fn new() -> Self {
         let mut config = EndpointConfig::open(SecretIdentity::from_seed([3; 32]));
         config.transport.ratchet_bytes = RATCHET_BYTES;
@@ -289,7 +289,7 @@ impl Victim {
             assert!(self.sent < BATCHES_MAX, "it never stops sending");
             let peer = self.peer.as_mut().expect("it shook hands");
             for datagram in self.buf[..transmit.len].chunks_mut(transmit.segment) {
-                peer.hear(datagram);
+                peer.receive(datagram);
             }
         }
     }

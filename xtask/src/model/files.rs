@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_lists_each_model_with_what_is_expected_of_it() {
+    fn the_readme_lists_each_model_with_its_expected_result() {
         let root = cargo::root().join(FOLDER);
         let readme = fs::read_to_string(root.join("README.md")).unwrap();
         let models = read(&root).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn in_each_broken_one_an_attack_is_expected_that_its_base_does_not_have() {
+    fn each_broken_model_expects_an_attack_that_its_base_lacks() {
         let root = cargo::root().join(FOLDER);
         for model in read(&root).unwrap().iter().filter(|model| model.path.starts_with(BROKEN)) {
             let own = fs::read_to_string(root.join(&model.path)).unwrap();

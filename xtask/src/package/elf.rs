@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_or_cut_short_has_no_sections() {
+    fn non_elf_and_truncated_files_have_no_sections() {
         assert_eq!(debug_sections(b"#!/bin/sh\n"), None);
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(debug_sections(&own[..own.len() / 2]), None);

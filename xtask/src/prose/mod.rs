@@ -1,9 +1,10 @@
 //! `cargo xtask prose`: how readable the documents, comments and messages are, in figures.
 //!
-//! Two counts find most sentences that a reader decodes twice: free relatives ("who sends is told what was lost"), and
-//! words in a sentence. The count is a smoke alarm: no sentence loses a fact, or becomes a telegram, to lower it.
+//! Two counts find most sentences that a reader decodes twice: free relatives ("who sends is told
+//! what was lost"), and words in a sentence. The count is a smoke alarm: no sentence loses a fact,
+//! or becomes a telegram, to lower it.
 //!
-//! [`Bars`] has the limits, and a test of this module keeps them.
+//! [`Limits`] has the limits, and a test of this module keeps them.
 
 mod extract;
 mod measure;
@@ -21,14 +22,14 @@ use crate::cargo;
 const SHORT_SENTENCES: [&str; 2] = ["README.md", "docs/GUIDE.md"];
 
 /// Limits of a text.
-struct Bars {
+struct Limits {
     /// Free relatives in 1,000 words.
     relatives: f64,
     /// Words of a sentence in the middle, and at the ninth decile.
     sentences: Option<(usize, usize)>,
 }
 
-impl Bars {
+impl Limits {
     fn of(name: &str) -> Self {
         let sentences = SHORT_SENTENCES.contains(&name).then_some((14, 26));
         Self { relatives: 4.0, sentences }
@@ -38,7 +39,8 @@ impl Bars {
         let short = self.sentences.is_none_or(|(median, decile)| {
             measure.sentence(0.5) <= median && measure.sentence(0.9) <= decile
         });
-        // A short text may have as many as 1,000 words may: one more sentence would not make it worse.
+        // A short text may have as many as 1,000 words may: one more sentence would not make it
+        // worse.
         let few = measure.relatives as f64 <= self.relatives;
         (few || measure.relatives_per_1000() <= self.relatives) && short
     }
@@ -67,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
         if args.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
             continue;
         }
-        let over = if Bars::of(&name).hold_for(&measure) { "" } else { "  above the bar" };
+        let over = if Limits::of(&name).hold_for(&measure) { "" } else { "  above the bar" };
         let (relatives, words) = (measure.relatives_per_1000(), measure.words);
         let (median, decile) = (measure.sentence(0.5), measure.sentence(0.9));
         println!("{words:7} {relatives:9.1} {median:6} {decile:6}  {name}{over}");
@@ -157,7 +159,7 @@ mod tests {
         let above = texts()
             .unwrap()
             .into_iter()
-            .filter(|text| !Bars::of(&text.name).hold_for(&text.measure));
+            .filter(|text| !Limits::of(&text.name).hold_for(&text.measure));
         let above: Vec<String> = above.map(|text| text.name).collect();
         assert!(above.is_empty(), "cargo xtask prose --worst 20 lists the sentences of {above:#?}");
     }

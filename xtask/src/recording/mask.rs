@@ -1,7 +1,7 @@
 //! Text that differs between runs. The code is replaced by the code in the README. Sizes, times and
 //! rates are shown as they were, and are excluded from the comparison.
 
-use super::terminal::{Piece, Screen};
+use super::terminal::{Screen, StyledText};
 
 /// Replacements of words on the screen.
 #[derive(Debug, Default)]
@@ -15,7 +15,8 @@ impl Masks {
     }
 
     pub fn apply(&self, screen: &Screen) -> Screen {
-        let piece = |piece: &Piece| Piece { text: self.text(&piece.text), color: piece.color };
+        let piece =
+            |piece: &StyledText| StyledText { text: self.text(&piece.text), color: piece.color };
         Screen(screen.0.iter().map(|line| line.iter().map(piece).collect()).collect())
     }
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_is_made_the_same_and_the_rest_is_not() {
+    fn masks_replace_only_changing_values() {
         let same = |text: &str, wanted: &str| assert_eq!(comparable(text), wanted);
         same(
             "Connected to ab at 127.0.0.1:51234 (loopback).",

@@ -121,7 +121,7 @@ fn with_transcript(document: &str, transcript: &str) -> Result<String> {
 
 /// Two people on one machine, which find each other on its loopback as two machines do on their
 /// network.
-struct Stage {
+struct RecordingSession {
     folder: tempfile::TempDir,
     program: PathBuf,
     start: Instant,
@@ -136,21 +136,21 @@ fn record(program: &Path) -> Result<Recording> {
     }
     fs::write(folder.path().join("alice/film.mov"), noise(FILM_BYTES))?;
     let program = program.to_owned();
-    let mut stage = Stage {
+    let mut session = RecordingSession {
         folder,
         program,
         start: Instant::now(),
         frames: Vec::new(),
         masks: Masks::default(),
     };
-    stage.play()?;
-    Ok(Recording { frames: stage.frames })
+    session.record()?;
+    Ok(Recording { frames: session.frames })
 }
 
-impl Stage {
-    fn play(&mut self) -> Result<()> {
+impl RecordingSession {
+    fn record(&mut self) -> Result<()> {
         let (mut alice, mut bob) = (Terminal::new("alice"), Terminal::new("bob"));
-        self.type_in(&mut alice, "wraith send film.mov", Side::Alice, &bob);
+        self.type_in(&mut alice, "wraith send film.mov", Person::Alice, &bob);
         self.start(&mut alice, &["send", "film.mov"])?;
         self.until(&mut alice, &mut bob, "Ctrl-C stops.")?;
         let code = alice.word_after("wraith receive ").context("no code on the screen")?;
@@ -159,7 +159,7 @@ impl Stage {
         for frame in &mut self.frames {
             frame.alice = self.masks.apply(&frame.alice);
         }
-        self.type_in(&mut bob, "wraith 7-crater-lemon", Side::Bob, &alice);
+        self.type_in(&mut bob, "wraith 7-crater-lemon", Person::Bob, &alice);
         self.start(&mut bob, &[code.as_str()])?;
         self.until(&mut alice, &mut bob, "Accept?")?;
         bob.press("y\n")?;
@@ -191,15 +191,15 @@ impl Stage {
     }
 
     /// Types a command letter by letter; that takes no real time.
-    fn type_in(&mut self, terminal: &mut Terminal, words: &str, side: Side, other: &Terminal) {
+    fn type_in(&mut self, terminal: &mut Terminal, words: &str, side: Person, other: &Terminal) {
         let prompt = format!("{}$ ", terminal.name());
         terminal.show(&prompt);
         for letter in words.chars() {
             terminal.show(letter.encode_utf8(&mut [0; 4]));
             self.start -= Duration::from_millis(60);
             match side {
-                Side::Alice => self.look(terminal, other),
-                Side::Bob => self.look(other, terminal),
+                Person::Alice => self.capture_frame(terminal, other),
+                Person::Bob => self.capture_frame(other, terminal),
             }
         }
         self.start -= Duration::from_millis(400);
@@ -227,7 +227,7 @@ impl Stage {
     fn wait(&mut self, alice: &mut Terminal, bob: &mut Terminal) -> Result<()> {
         alice.take(PACE);
         bob.take(PACE);
-        self.look(alice, bob);
+        self.capture_frame(alice, bob);
         if alice.waited() > HANG && bob.waited() > HANG {
             bail!("it hangs:\n{}\n{}", alice.all(), bob.all());
         }
@@ -235,7 +235,7 @@ impl Stage {
     }
 
     /// Adds a frame if a terminal has changed since the last one.
-    fn look(&mut self, alice: &Terminal, bob: &Terminal) {
+    fn capture_frame(&mut self, alice: &Terminal, bob: &Terminal) {
         let (alice, bob) = (self.masks.apply(&alice.screen()), self.masks.apply(&bob.screen()));
         let same = |frame: &Frame| frame.alice == alice && frame.bob == bob;
         if !self.frames.last().is_some_and(same) {
@@ -245,7 +245,7 @@ impl Stage {
 }
 
 #[derive(Clone, Copy)]
-enum Side {
+enum Person {
     Alice,
     Bob,
 }

@@ -113,12 +113,13 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::terminal::Piece;
+    use super::super::terminal::StyledText;
     use super::*;
 
     #[test]
     fn the_description_is_read_as_it_was_written_and_the_last_frame_stands() {
-        let screen = Screen(vec![vec![Piece { text: "a <b> & c".into(), color: Color::Accent }]]);
+        let screen =
+            Screen(vec![vec![StyledText { text: "a <b> & c".into(), color: Color::Accent }]]);
         let frame = |ms| Frame {
             at: Duration::from_millis(ms),
             alice: screen.clone(),

@@ -18,7 +18,7 @@ use super::{COLUMNS, ROWS};
 
 /// Text in one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct StyledText {
     pub text: String,
     pub color: Color,
 }
@@ -33,11 +33,11 @@ pub enum Color {
 
 /// Lines from the top, without empty ones at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Screen(pub Vec<Vec<Piece>>);
+pub struct Screen(pub Vec<Vec<StyledText>>);
 
 impl Screen {
     pub fn text(&self) -> String {
-        let line = |pieces: &Vec<Piece>| {
+        let line = |pieces: &Vec<StyledText>| {
             pieces.iter().map(|piece| piece.text.as_str()).collect::<String>().trim_end().to_owned()
         };
         self.0.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -169,8 +169,8 @@ impl Terminal {
     }
 }
 
-fn line(screen: &vt100::Screen, row: u16) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
+fn line(screen: &vt100::Screen, row: u16) -> Vec<StyledText> {
+    let mut pieces: Vec<StyledText> = Vec::new();
     for cell in (0..COLUMNS).filter_map(|column| screen.cell(row, column)) {
         let text = if cell.has_contents() { cell.contents() } else { " " };
         let color = match cell.fgcolor() {
@@ -180,7 +180,7 @@ fn line(screen: &vt100::Screen, row: u16) -> Vec<Piece> {
         };
         match pieces.last_mut() {
             Some(last) if last.color == color => last.text.push_str(text),
-            _ => pieces.push(Piece { text: text.to_owned(), color }),
+            _ => pieces.push(StyledText { text: text.to_owned(), color }),
         }
     }
     if let Some(last) = pieces.last_mut() {

@@ -1,4 +1,5 @@
-//! What a run of the tests prints: a line for each failure at once, the slowest tests, and the closing lines.
+//! What a run of the tests prints: a line for each failure at once, the slowest tests, and the
+//! closing lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,14 +57,15 @@ impl Report {
         Ok(())
     }
 
-    /// Counts a test that failed, as flaky if its second run passed, and keeps the outputs of both runs.
+    /// Counts a test that failed, as flaky if its second run passed, and keeps the outputs of both
+    /// runs.
     pub fn failed(&mut self, first: &Outcome, second: Option<&Outcome>) -> Result<()> {
         let name = first.case.name();
         println!("\n---- {name}: first run, {}\n{}", first.end(), first.output.trim_end());
-        self.keep(&name, 1, &first.output)?;
+        self.store_output(&name, 1, &first.output)?;
         if let Some(second) = second {
             println!("---- {name}: second run, alone, {}", second.end());
-            self.keep(&name, 2, &second.output)?;
+            self.store_output(&name, 2, &second.output)?;
             if second.passed() {
                 println!("FLAKY: {name}");
                 self.flaky.push(name);
@@ -75,13 +77,14 @@ impl Report {
         Ok(())
     }
 
-    fn keep(&self, name: &str, run: u32, output: &str) -> Result<()> {
+    fn store_output(&self, name: &str, run: u32, output: &str) -> Result<()> {
         fs::create_dir_all(&self.folder)?;
         let file = format!("{}.{run}.txt", name.replace("::", "."));
         Ok(fs::write(self.folder.join(file), output)?)
     }
 
-    /// Runs a step that is no test of the harness; a step that fails runs once more, as a test does.
+    /// Runs a step that is no test of the harness; a step that fails runs once more, as a test
+    /// does.
     pub fn step(&mut self, name: &str, work: impl Fn() -> Result<()>) -> Result<()> {
         let Err(first) = work() else {
             self.passed += 1;
