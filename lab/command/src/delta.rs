@@ -91,13 +91,13 @@ pub fn run(args: &Args) -> Result<()> {
 /// Writes both versions. Returns the number of bytes of the new one that are not in the old one.
 fn make(case: Case, bytes: usize, old_path: &Path, new_path: &Path) -> Result<usize> {
     let (mut old, mut new) = (writer(old_path)?, writer(new_path)?);
-    let mut changes = Noise(7);
+    let mut changes = SplitMix64(7);
     let mut added = vec![0; ADDED_BYTES];
     changes.fill(&mut added);
     if matches!(case, Case::Prepended) {
         new.write_all(&added)?;
     }
-    let (mut noise, mut block) = (Noise(1), vec![0; BLOCK_BYTES]);
+    let (mut noise, mut block) = (SplitMix64(1), vec![0; BLOCK_BYTES]);
     let blocks = bytes.div_ceil(BLOCK_BYTES);
     let mut left = bytes;
     for n in 0..blocks {
@@ -134,9 +134,9 @@ fn writer(path: &Path) -> Result<BufWriter<File>> {
 }
 
 /// Deterministic, incompressible bytes (SplitMix64).
-struct Noise(u64);
+struct SplitMix64(u64);
 
-impl Noise {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

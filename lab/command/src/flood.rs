@@ -64,16 +64,16 @@ struct Bench<'a> {
 }
 
 /// A child process that is killed when this value is dropped.
-struct Started(Option<Child>);
+struct KillOnDrop(Option<Child>);
 
-impl Started {
+impl KillOnDrop {
     fn end(mut self, name: &str) -> Result<()> {
         process::wait(self.0.take().context("it runs until it is ended")?, name)?;
         Ok(())
     }
 }
 
-impl Drop for Started {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
             let _ = child.kill();
@@ -84,7 +84,7 @@ impl Drop for Started {
 
 /// A sender with an offer, and its address.
 struct Sender {
-    child: Started,
+    child: KillOnDrop,
     ticket: String,
     address: String,
 }
@@ -126,7 +126,7 @@ fn transfer(bench: &Bench<'_>, set: &DataSet, flood: Option<u32>) -> Result<(f64
     };
     let flood = flood.map(|per_second| Flood::ready(bench, &words(per_second), JUNK_SECONDS));
     let flood = flood.transpose()?;
-    let flood = flood.map(Flood::begin).transpose()?;
+    let flood = flood.map(Flood::start).transpose()?;
     let target = bench.folder.join("target");
     std::fs::create_dir(&target)?;
     let seconds = receive(bench, &sender.ticket, &target)?;
@@ -153,7 +153,7 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
                 format!("--sources={sources}"),
             ];
             let flood = with_flood.then(|| Flood::ready(bench, &words, HANDSHAKE_SECONDS));
-            let flood = flood.transpose()?.map(Flood::begin).transpose()?;
+            let flood = flood.transpose()?.map(Flood::start).transpose()?;
             if flood.is_some() {
                 // The flood starts first.
                 std::thread::sleep(Duration::from_millis(500));
@@ -214,7 +214,7 @@ impl Sender {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("it was piped")?).read_line(&mut line)?;
         let ticket = line.split_whitespace().last().context("wraith send printed no ticket")?;
-        Ok(Self { ticket: ticket.to_owned(), child: Started(Some(child)), address })
+        Ok(Self { ticket: ticket.to_owned(), child: KillOnDrop(Some(child)), address })
     }
 
     fn end(self) -> Result<()> {
@@ -224,7 +224,7 @@ impl Sender {
 
 /// A flood, prepared or in progress.
 struct Flood {
-    child: Started,
+    child: KillOnDrop,
     input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
     /// Duration after which the flood stops by itself.
@@ -244,10 +244,10 @@ impl Flood {
         out.read_line(&mut line)?;
         ensure!(line.trim() == "ready", "the flood did not start");
         let input = child.stdin.take();
-        Ok(Self { child: Started(Some(child)), input, out, seconds })
+        Ok(Self { child: KillOnDrop(Some(child)), input, out, seconds })
     }
 
-    fn begin(mut self) -> Result<Self> {
+    fn start(mut self) -> Result<Self> {
         self.input.as_mut().context("it was piped")?.write_all(b"\n")?;
         Ok(self)
     }

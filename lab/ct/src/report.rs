@@ -27,8 +27,8 @@ pub fn row(row: &Row, is_control: bool) -> String {
         (Verdict::Same, false) => "no difference",
         (Verdict::Same | Verdict::Skipped | Verdict::Unconfirmed, true) => "NOT FOUND",
         (Verdict::Unconfirmed, false) => "not confirmed",
-        (Verdict::Differs, false) => "DIFFERS",
-        (Verdict::Differs, true) => "found",
+        (Verdict::DifferencePosition, false) => "DIFFERS",
+        (Verdict::DifferencePosition, true) => "found",
         (Verdict::Skipped, false) => "skipped: this processor lacks the instructions",
     };
     let Some(analysis) = row.analysis else { return format!("{name:<20} {verdict}") };

@@ -35,7 +35,7 @@ const STREAMS: u64 = 16;
 
 /// Number of measurements, and the criteria of failure.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct MeasurementForm {
     /// Divisor of the measurements of the full form.
     one_in: usize,
     /// The |t| that fails a target.
@@ -45,10 +45,11 @@ pub struct Form {
 }
 
 /// The full form, which takes a few minutes.
-pub const FULL: Form = Form { one_in: 1, fails_above: THRESHOLD, attempts: 3 };
+pub const FULL: MeasurementForm =
+    MeasurementForm { one_in: 1, fails_above: THRESHOLD, attempts: 3 };
 
 /// The small form, which takes seconds.
-pub const SMALL: Form = Form { one_in: 50, fails_above: GROSS, attempts: 4 };
+pub const SMALL: MeasurementForm = MeasurementForm { one_in: 50, fails_above: GROSS, attempts: 4 };
 
 /// Verdict on a target or a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub enum Verdict {
     /// They differed once, and not again.
     Unconfirmed,
     /// The classes differ.
-    Differs,
+    DifferencePosition,
     /// The processor does not support it.
     Skipped,
 }
@@ -92,13 +93,13 @@ impl Outcome {
     /// Returns the names of the targets that differ. They fail if they differ in another process,
     /// too.
     pub fn differing(&self) -> Vec<&'static str> {
-        let differ = self.targets.iter().filter(|row| row.verdict == Verdict::Differs);
+        let differ = self.targets.iter().filter(|row| row.verdict == Verdict::DifferencePosition);
         differ.map(|row| row.target.name).collect()
     }
 
     /// Returns whether every control differs.
     pub fn are_controls_found(&self) -> bool {
-        self.controls.iter().all(|row| row.verdict == Verdict::Differs)
+        self.controls.iter().all(|row| row.verdict == Verdict::DifferencePosition)
     }
 }
 
@@ -109,14 +110,14 @@ pub fn names() -> (Vec<Target>, Vec<Target>) {
 
 /// Measures the targets and controls that `wanted` selects.
 pub fn run(
-    form: Form,
+    form: MeasurementForm,
     seed: u64,
     wanted: impl Fn(&str) -> bool,
     mut tell: impl FnMut(&Row),
 ) -> Outcome {
     let (targets, controls) = names();
     let mut part = 0;
-    let mut rows = |targets: Vec<Target>, judge: fn(Form, Target, &Draw) -> Row| {
+    let mut rows = |targets: Vec<Target>, judge: fn(MeasurementForm, Target, &Draw) -> Row| {
         let mut rows = Vec::new();
         for target in targets {
             part += STREAMS;
@@ -140,7 +141,7 @@ fn generator(seed: u64, stream: u64) -> ChaCha20Rng {
     rng
 }
 
-fn measure(form: Form, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis> {
+fn measure(form: MeasurementForm, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis> {
     let Plan { measurements, batch } = target.plan;
     let measurements = (measurements / form.one_in).max(LEAST_MEASUREMENTS);
     let plan = Plan { measurements, batch };
@@ -149,17 +150,17 @@ fn measure(form: Form, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis>
 
 /// Judges a target, which fails if every attempt fails. The row shows the first attempt that does
 /// not.
-fn judge_target(form: Form, target: Target, draw: &Draw) -> Row {
+fn judge_target(form: MeasurementForm, target: Target, draw: &Draw) -> Row {
     let mut row = Row { target, analysis: None, verdict: Verdict::Skipped };
     for attempt in 0..form.attempts {
         row.analysis = measure(form, target, draw(attempt));
         let Some(Analysis { t, .. }) = row.analysis else { return row };
         row.verdict = match (t > form.fails_above, attempt) {
-            (true, _) => Verdict::Differs,
+            (true, _) => Verdict::DifferencePosition,
             (false, 0) => Verdict::Same,
             (false, _) => Verdict::Unconfirmed,
         };
-        if row.verdict != Verdict::Differs {
+        if row.verdict != Verdict::DifferencePosition {
             break;
         }
     }
@@ -167,12 +168,12 @@ fn judge_target(form: Form, target: Target, draw: &Draw) -> Row {
 }
 
 /// Judges a control, which is found if one attempt finds it.
-fn judge_control(form: Form, target: Target, draw: &Draw) -> Row {
+fn judge_control(form: MeasurementForm, target: Target, draw: &Draw) -> Row {
     let mut row = Row { target, analysis: None, verdict: Verdict::Same };
     for attempt in 0..CONTROL_ATTEMPTS {
         row.analysis = measure(form, target, draw(attempt));
         if row.analysis.is_some_and(|analysis| analysis.t > THRESHOLD) {
-            row.verdict = Verdict::Differs;
+            row.verdict = Verdict::DifferencePosition;
             break;
         }
     }
@@ -210,8 +211,8 @@ mod tests {
         for form in [SMALL, FULL] {
             assert_eq!(judge_target(form, same, &draw).verdict, Verdict::Same);
             assert_eq!(judge_control(form, same, &draw).verdict, Verdict::Same);
-            assert_eq!(judge_target(form, leak, &draw).verdict, Verdict::Differs);
-            assert_eq!(judge_control(form, leak, &draw).verdict, Verdict::Differs);
+            assert_eq!(judge_target(form, leak, &draw).verdict, Verdict::DifferencePosition);
+            assert_eq!(judge_control(form, leak, &draw).verdict, Verdict::DifferencePosition);
         }
     }
 
@@ -220,11 +221,11 @@ mod tests {
         // The stream is the number of the attempt.
         let once = target(|plan, rng| made(plan, rng, rng.get_stream() == 0));
         assert_eq!(judge_target(FULL, once, &draw).verdict, Verdict::Unconfirmed);
-        assert_eq!(judge_control(FULL, once, &draw).verdict, Verdict::Differs);
+        assert_eq!(judge_control(FULL, once, &draw).verdict, Verdict::DifferencePosition);
     }
 
     #[test]
-    fn what_the_processor_cannot_do_is_no_failure() {
+    fn unsupported_processor_features_are_no_failure() {
         assert_eq!(judge_target(FULL, target(|_, _| None), &draw).verdict, Verdict::Skipped);
     }
 
@@ -233,11 +234,11 @@ mod tests {
         let row = |verdict| Row { target: target(|_, _| None), analysis: None, verdict };
         let outcome = |target, control| Outcome {
             targets: vec![row(target)],
-            controls: vec![row(Verdict::Differs), row(control)],
+            controls: vec![row(Verdict::DifferencePosition), row(control)],
         };
-        assert!(outcome(Verdict::Same, Verdict::Differs).is_good());
-        assert!(outcome(Verdict::Unconfirmed, Verdict::Differs).is_good());
-        assert!(!outcome(Verdict::Differs, Verdict::Differs).is_good());
+        assert!(outcome(Verdict::Same, Verdict::DifferencePosition).is_good());
+        assert!(outcome(Verdict::Unconfirmed, Verdict::DifferencePosition).is_good());
+        assert!(!outcome(Verdict::DifferencePosition, Verdict::DifferencePosition).is_good());
         assert!(!outcome(Verdict::Same, Verdict::Same).is_good());
     }
 

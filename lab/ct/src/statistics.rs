@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_does_not_differ() {
+    fn equal_samples_show_no_difference() {
         for seed in 0..50 {
             let same = analyse(&times(seed, 5000, |rng, _| noisy(rng, 1000.0)));
             assert!(same.t < 6.0, "seed {seed}: {same:?}");

@@ -19,7 +19,7 @@ use crate::cell::Cell;
 use crate::cells::small;
 use crate::contender::Contender;
 use crate::report::Row;
-use crate::run::{End, run_all};
+use crate::run::{RunEnd, run_all};
 
 /// Runs of each cell, with the seeds from 1 on.
 const SEEDS: u64 = 15;
@@ -75,7 +75,7 @@ impl Sample {
                 samples.len() - 1
             });
             samples[at].goodputs.push(row.figures.goodput);
-            samples[at].gave_up |= matches!(row.figures.end, End::Aborted(_));
+            samples[at].gave_up |= matches!(row.figures.end, RunEnd::Aborted(_));
         }
         samples
     }

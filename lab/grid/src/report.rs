@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::cell::{Cell, millis};
 use crate::contender::Contender;
-use crate::run::{End, Figures};
+use crate::run::{Figures, RunEnd};
 
 /// One line of the report.
 #[derive(Clone, Debug)]
@@ -36,9 +36,9 @@ pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
             (format!("{jain:.3}"), format!("{share:.3}"))
         });
         let end = match &f.end {
-            End::Complete => "complete".to_owned(),
-            End::Cut => "cut".to_owned(),
-            End::Aborted(why) => format!("{ABORTED_MARK}{}", why.replace([',', '\n'], " ")),
+            RunEnd::Complete => "complete".to_owned(),
+            RunEnd::Cut => "cut".to_owned(),
+            RunEnd::Aborted(why) => format!("{ABORTED_MARK}{}", why.replace([',', '\n'], " ")),
         };
         let _ = writeln!(
             text,
@@ -87,9 +87,9 @@ fn figures(words: &[&str]) -> Result<Figures> {
     let number = |index: usize| words[index].parse::<f64>();
     let fairness = if words[5].is_empty() { None } else { Some((number(5)?, number(6)?)) };
     let end = match words[10] {
-        "complete" => End::Complete,
-        "cut" => End::Cut,
-        other => End::Aborted(other.trim_start_matches(ABORTED_MARK).to_owned()),
+        "complete" => RunEnd::Complete,
+        "cut" => RunEnd::Cut,
+        other => RunEnd::Aborted(other.trim_start_matches(ABORTED_MARK).to_owned()),
     };
     Ok(Figures {
         goodput: number(0)?,
@@ -119,9 +119,9 @@ pub fn table(rows: &[Row]) -> String {
             .fairness
             .map_or(String::new(), |(jain, share)| format!("{jain:.2}, {:.0} %", 100.0 * share));
         let end = match &f.end {
-            End::Complete => "",
-            End::Cut => "cut",
-            End::Aborted(why) => why,
+            RunEnd::Complete => "",
+            RunEnd::Cut => "cut",
+            RunEnd::Aborted(why) => why,
         };
         let _ = writeln!(
             text,
@@ -144,7 +144,7 @@ mod tests {
     use crate::cells::peculiar;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn results_round_trip() {
         let cells = peculiar();
         let figures = Figures {
             goodput: 0.5,
@@ -156,7 +156,7 @@ mod tests {
             time: Duration::from_secs(30),
             packets: 4321,
             runs: 5,
-            end: End::Aborted("it had enough".to_owned()),
+            end: RunEnd::Aborted("it had enough".to_owned()),
         };
         let contender = Contender::ALL[1];
         let row = |cell: &Cell| Row { cell: cell.clone(), contender, figures: figures.clone() };

@@ -38,14 +38,14 @@ pub struct Figures {
     /// Packets the first flow sent.
     pub packets: u64,
     /// End of the run.
-    pub end: End,
+    pub end: RunEnd,
     /// Number of runs with different seeds, of which this is the one with the median goodput.
     pub runs: u32,
 }
 
 /// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     /// Everything arrived, or the time of the competition was over.
     Complete,
     /// It took too long; see [`crate::cell`].
@@ -62,7 +62,7 @@ pub fn run(cell: &Cell, contender: Contender, seed: u64) -> Figures {
         let flows = Flows { contender, windows, seed };
         let figures =
             if cell.has_two_flows() { compete(cell, flows) } else { transfer(cell, flows) };
-        let gave_up = matches!(figures.end, End::Aborted(_));
+        let gave_up = matches!(figures.end, RunEnd::Aborted(_));
         if best.as_ref().is_none_or(|best| !gave_up || figures.goodput > best.goodput) {
             best = Some(figures);
         }
@@ -143,7 +143,7 @@ fn compete(cell: &Cell, flows: Flows) -> Figures {
         mbit: if counted > 0.0 { sum * 8.0 / 1e6 / counted } else { 0.0 },
         fairness: Some((jain, first / sum.max(1.0))),
         queue_delay: link.queue.percentile(QUEUE_PERCENTILE),
-        end: if ended { end_of(&after[0], ended) } else { End::Complete },
+        end: if ended { end_of(&after[0], ended) } else { RunEnd::Complete },
         ..losses(&after[0].sender, (dropped / declared.max(1) as f64) as u64, time)
     }
 }
@@ -159,17 +159,17 @@ fn losses(sender: &crate::host::Progress, dropped: u64, time: Duration) -> Figur
         fairness: None,
         time,
         packets: sender.packets_sent,
-        end: End::Cut,
+        end: RunEnd::Cut,
         runs: 1,
     }
 }
 
-fn end_of(flow: &FlowProgress, ended: bool) -> End {
+fn end_of(flow: &FlowProgress, ended: bool) -> RunEnd {
     let aborted = flow.sender.aborted.clone().or_else(|| flow.receiver.aborted.clone());
     match (aborted, ended) {
-        (Some(why), _) => End::Aborted(why),
-        (None, true) => End::Complete,
-        (None, false) => End::Cut,
+        (Some(why), _) => RunEnd::Aborted(why),
+        (None, true) => RunEnd::Complete,
+        (None, false) => RunEnd::Cut,
     }
 }
 

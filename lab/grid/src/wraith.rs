@@ -25,14 +25,14 @@ pub struct WraithHost {
     endpoint: Endpoint,
     address: SocketAddr,
     connection: Option<ConnectionHandle>,
-    part: Part,
+    part: FlowRole,
     buffer: Vec<u8>,
     last: Progress,
     complete: bool,
 }
 
 #[derive(Debug)]
-enum Part {
+enum FlowRole {
     Sends { to: SocketAddr, peer: NodeId, content: Content, written: u64, stream: Option<StreamId> },
     Receives(Verifier),
 }
@@ -50,8 +50,8 @@ pub fn pair(
     let (sender, _) = endpoint(algorithm, windows, seed, 2 * flow);
     let (receiver, peer) = endpoint(algorithm, windows, seed, 2 * flow + 1);
     let (from, to) = addresses;
-    let sends = Part::Sends { to, peer, content, written: 0, stream: None };
-    let receives = Part::Receives(Verifier::new(content));
+    let sends = FlowRole::Sends { to, peer, content, written: 0, stream: None };
+    let receives = FlowRole::Receives(Verifier::new(content));
     (WraithHost::new(sender, from, sends), WraithHost::new(receiver, to, receives))
 }
 
@@ -77,7 +77,7 @@ fn endpoint(algorithm: Algorithm, windows: u64, seed: u64, number: u64) -> (Endp
 }
 
 impl WraithHost {
-    fn new(endpoint: Endpoint, address: SocketAddr, part: Part) -> Self {
+    fn new(endpoint: Endpoint, address: SocketAddr, part: FlowRole) -> Self {
         Self {
             endpoint,
             address,
@@ -101,7 +101,7 @@ impl WraithHost {
     }
 
     fn write(&mut self, handle: ConnectionHandle) {
-        let Part::Sends { content, written, stream, .. } = &mut self.part else { return };
+        let FlowRole::Sends { content, written, stream, .. } = &mut self.part else { return };
         let Some(connection) = self.endpoint.connection(handle) else { return };
         if stream.is_none() {
             *stream = connection.open_stream();
@@ -123,7 +123,7 @@ impl WraithHost {
     }
 
     fn read(&mut self, now: Time, handle: ConnectionHandle, id: StreamId) {
-        let Part::Receives(verifier) = &mut self.part else { return };
+        let FlowRole::Receives(verifier) = &mut self.part else { return };
         let Some(connection) = self.endpoint.connection(handle) else { return };
         loop {
             match connection.read(now, id) {
@@ -142,7 +142,7 @@ impl WraithHost {
 
 impl Host for WraithHost {
     fn start(&mut self, now: Time) {
-        let Part::Sends { to, peer, .. } = &self.part else { return };
+        let FlowRole::Sends { to, peer, .. } = &self.part else { return };
         let connection = self.endpoint.connect(now, *to, *peer, &AccessKey::public(*peer));
         self.connection = Some(connection.expect("the receiver's NodeId is valid"));
     }
@@ -185,7 +185,7 @@ impl Host for WraithHost {
     }
 
     fn progress(&mut self) -> Progress {
-        if let Part::Receives(verifier) = &self.part {
+        if let FlowRole::Receives(verifier) = &self.part {
             self.last.delivered = verifier.delivered();
         }
         let connection = self.connection.and_then(|handle| self.endpoint.connection(handle));

@@ -9,7 +9,7 @@ use wraith_grid::compare::{BEHIND, compare};
 use wraith_grid::contender::Contender;
 use wraith_grid::quinn::Control;
 use wraith_grid::report::{Row, table};
-use wraith_grid::run::{End, run_all};
+use wraith_grid::run::{RunEnd, run_all};
 
 const SEED: u64 = 1;
 /// Minimum share of the capacity, if only congestion loses packets and the transfer is long enough.
@@ -43,7 +43,7 @@ fn complaint(row: &Row) -> Option<String> {
     // A fifth of the first is slow start; the second holds a burst and then drops.
     let start_counts = cell.rtt.as_millis() >= 600;
     let easy = lossless && !start_counts && cell.condition != Condition::Policer;
-    let wrong = if matches!(figures.end, End::Aborted(_)) {
+    let wrong = if matches!(figures.end, RunEnd::Aborted(_)) {
         "gave up"
     } else if easy && figures.goodput < GOODPUT_MIN {
         "goodput"

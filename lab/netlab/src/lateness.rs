@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_later_than_all_buckets_is_the_maximum() {
+    fn values_beyond_all_buckets_count_as_the_maximum() {
         let mut lateness = Lateness::new();
         lateness.record(Duration::from_secs(2));
         assert_eq!((lateness.quantile(0.5), lateness.max().as_secs()), (Duration::from_secs(2), 2));

@@ -93,7 +93,7 @@ fn main() -> Result<()> {
         Command::DhtNodes(args) => dht_nodes::run(&args),
         Command::Flood(args) => flood::run(&args),
         Command::Link(args) => link(&args),
-        Command::NatServer(args) => nat_probe::serve(&args),
+        Command::NatServer(args) => nat_probe::run_servers(&args),
         Command::NatProbe(args) => nat_probe::probe(&args),
         Command::NatPunch(args) => nat_punch::run(&args),
         Command::Rtt { address, count, seconds } => {

@@ -76,7 +76,7 @@ fn shown<S: Serializer>(kind: &impl fmt::Display, serializer: S) -> Result<S::Ok
 }
 
 /// Answers at all ports of these addresses until standard input is closed; prints `ready`.
-pub fn serve(args: &Servers) -> Result<()> {
+pub fn run_servers(args: &Servers) -> Result<()> {
     let mut sockets = Vec::new();
     for address in &args.servers {
         for port in PORTS {
@@ -137,10 +137,10 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
     let [first, other_port] = PORTS.map(|port| SocketAddr::new(b, port));
     let begin = SocketAddr::new(a, PORTS[0]);
     let socket = bound(a)?;
-    let Some(observed) = ask(&socket, begin, ASKED)?.seen else { return Ok(None) };
+    let Some(observed) = query(&socket, begin, ASKED)?.seen else { return Ok(None) };
     let local = SocketAddr::new(address_towards(begin)?, socket.local_addr()?.port());
     let see = |by| -> Result<ObservedAddress> {
-        let at = ask(&socket, by, ASKED)?.seen.context("one of two answers")?;
+        let at = query(&socket, by, ASKED)?.seen.context("one of two answers")?;
         Ok(ObservedAddress { by, at })
     };
     let observations = [ObservedAddress { by: begin, at: observed }, see(first)?, see(other_port)?];
@@ -148,14 +148,16 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
 
     // This socket has sent to one endpoint only.
     let fresh = bound(a)?;
-    let filtering =
-        filtering(ask(&fresh, begin, OTHER_ADDRESS)?.other, ask(&fresh, begin, OTHER_PORT)?.other);
+    let filtering = filtering(
+        query(&fresh, begin, OTHER_ADDRESS)?.other,
+        query(&fresh, begin, OTHER_PORT)?.other,
+    );
 
     let mut ports = Vec::new();
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
         let socket = bound(a)?;
-        let seen = ask(&socket, begin, ASKED)?.seen.context("it was answered before")?;
+        let seen = query(&socket, begin, ASKED)?.seen.context("it was answered before")?;
         ports.push((socket.local_addr()?.port(), seen.port()));
         sockets.push((socket, seen));
     }
@@ -173,7 +175,7 @@ struct Answered {
     other: bool,
 }
 
-fn ask(socket: &UdpSocket, to: SocketAddr, kind: u8) -> Result<Answered> {
+fn query(socket: &UdpSocket, to: SocketAddr, kind: u8) -> Result<Answered> {
     let mut answered = Answered { seen: None, other: false };
     let mut buffer = [0; 128];
     for attempt in 0..ATTEMPTS {

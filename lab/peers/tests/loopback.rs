@@ -34,7 +34,7 @@ fn the_raw_line_in_turn_loses_nothing() {
 }
 
 #[test]
-fn the_raw_line_counts_what_arrived_and_what_did_not() {
+fn the_raw_line_counts_received_and_lost_packets() {
     let report = report(env!("CARGO_BIN_EXE_raw-line"), &["--mtu", "9000"]);
     let number = |name: &str| report[name].as_u64().expect("a number");
     let arrived = number("datagrams_sent") - number("datagrams_lost");

@@ -213,7 +213,7 @@ mod tests {
     /// draft-irtf-cfrg-hash-to-curve has no vectors for representatives. So the map is checked
     /// against its definition: its results are on the curve, and both directions agree.
     #[test]
-    fn a_representative_decodes_to_what_was_encoded() {
+    fn a_representative_decodes_to_its_point() {
         let mut rng = ChaCha20Rng::seed_from_u64(2);
         let mut representable = 0;
         for _ in 0..200 {

@@ -23,8 +23,8 @@ pub struct Finding {
 /// Distance from noise.
 #[derive(Clone, Copy, Debug)]
 pub enum Figure {
-    /// Probability of this value, or a more extreme one, by chance. Judged by Holm's correction
-    /// with all others.
+    /// Probability of this value, or a more extreme one, by chance. Judged by Holm's
+    /// correction with all others.
     Chance(f64),
     /// The same probability, limited to both tails beyond a number of standard deviations.
     Within {
@@ -44,7 +44,7 @@ pub enum Figure {
 
 /// A figure with its verdict.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedFinding {
     /// The figure.
     pub finding: Finding,
     /// Whether it passed.
@@ -52,7 +52,7 @@ pub struct Judged {
 }
 
 /// Judges all figures of one run.
-pub fn judge(findings: Vec<Finding>) -> Vec<Judged> {
+pub fn judge(findings: Vec<Finding>) -> Vec<JudgedFinding> {
     let mut chances: Vec<f64> = findings.iter().filter_map(|finding| finding.chance()).collect();
     chances.sort_by(f64::total_cmp);
     let bound = holm_bound(&chances);
@@ -61,7 +61,7 @@ pub fn judge(findings: Vec<Finding>) -> Vec<Judged> {
         Figure::Within { p, sigmas } => p >= crate::distributions::normal(sigmas),
         Figure::AtMost { value, limit } => value <= limit,
     };
-    let judged = |finding: Finding| Judged { passed: passed(finding.figure), finding };
+    let judged = |finding: Finding| JudgedFinding { passed: passed(finding.figure), finding };
     findings.into_iter().map(judged).collect()
 }
 

@@ -88,7 +88,7 @@ pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Ve
     let senders: Vec<_> = (0..count).map(|_| ChaCha20Rng::from_seed(random(rng))).collect();
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
         let (tell, mut told) = mpsc::unbounded_channel();
-        let shelf: Arc<dyn RecordStore> = Arc::new(Shelf(tell));
+        let shelf: Arc<dyn RecordStore> = Arc::new(ReportingStore(tell));
         let mut values = Vec::new();
         for mut rng in senders {
             let sender = SecretIdentity::from_seed(random(&mut rng)).node_id();
@@ -105,9 +105,9 @@ pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Ve
 
 /// A store that reports each stored value and is always empty.
 #[derive(Debug)]
-struct Shelf(mpsc::UnboundedSender<Vec<u8>>);
+struct ReportingStore(mpsc::UnboundedSender<Vec<u8>>);
 
-impl RecordStore for Shelf {
+impl RecordStore for ReportingStore {
     fn place(&self) -> PlaceName {
         PlaceName::Dht
     }
@@ -126,13 +126,13 @@ impl RecordStore for Shelf {
     }
 
     fn get(&self, _: RecordKey) -> Box<dyn RecordLookup> {
-        Box::new(Nothing)
+        Box::new(EmptyLookup)
     }
 }
 
-struct Nothing;
+struct EmptyLookup;
 
-impl RecordLookup for Nothing {
+impl RecordLookup for EmptyLookup {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>> {
         Box::pin(async { Ok(None) })
     }

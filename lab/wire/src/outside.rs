@@ -10,7 +10,7 @@ const PROGRAMS: [(&str, &[&str]); 2] = [("dieharder", &["-a", "-g", "200"]), ("e
 
 /// The running programs.
 #[derive(Debug, Default)]
-pub struct Judges {
+pub struct ExternalTesters {
     running: Vec<(&'static str, Child)>,
     notes: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub struct Verdicts {
     pub failed: bool,
 }
 
-impl Judges {
+impl ExternalTesters {
     /// Starts the installed programs.
     pub fn start() -> Self {
         let mut judges = Self::default();

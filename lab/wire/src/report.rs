@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::checks::censor::RULES;
 use crate::distributions::{normal, sigmas};
-use crate::finding::{Figure, Judged};
+use crate::finding::{Figure, JudgedFinding};
 use crate::run::Outcome;
 
 /// Maximum number of failures shown for one test.
@@ -36,7 +36,7 @@ pub fn text(outcome: &Outcome) -> String {
         let (test, figure) = (worst.test, words(worst.figure));
         let of = format!("{}, {}", worst.population, worst.place);
         line(format!("{test:<30} {:>8}  {figure:<26} {verdict:<12} {of}", row.len()));
-        for Judged { finding, .. } in failed.into_iter().take(FAILURES_SHOWN) {
+        for JudgedFinding { finding, .. } in failed.into_iter().take(FAILURES_SHOWN) {
             let figure = words(finding.figure);
             line(format!("    {}, {}: {figure}", finding.population, finding.place));
         }
@@ -55,8 +55,8 @@ pub fn text(outcome: &Outcome) -> String {
 }
 
 /// Groups figures by test, in their order.
-fn rows(judged: &[Judged]) -> Vec<Vec<&Judged>> {
-    let mut rows: Vec<Vec<&Judged>> = Vec::new();
+fn rows(judged: &[JudgedFinding]) -> Vec<Vec<&JudgedFinding>> {
+    let mut rows: Vec<Vec<&JudgedFinding>> = Vec::new();
     for judged in judged {
         match rows.iter_mut().find(|row| row[0].finding.test == judged.finding.test) {
             Some(row) => row.push(judged),
@@ -66,8 +66,8 @@ fn rows(judged: &[Judged]) -> Vec<Vec<&Judged>> {
     rows
 }
 
-fn worst<'a>(row: &[&'a Judged]) -> &'a Judged {
-    let badness = |judged: &&&Judged| match judged.finding.figure {
+fn worst<'a>(row: &[&'a JudgedFinding]) -> &'a JudgedFinding {
+    let badness = |judged: &&&JudgedFinding| match judged.finding.figure {
         Figure::Chance(p) => -p,
         Figure::Within { p, sigmas } => -p / normal(sigmas),
         Figure::AtMost { value, .. } => value,

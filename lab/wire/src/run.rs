@@ -7,8 +7,8 @@ use crate::checks::censor;
 use crate::checks::winnowing::Winnowed;
 use crate::controls::{CONTROLS, Material, Recorded};
 use crate::driver::{self, Load};
-use crate::finding::{Finding, Judged, judge};
-use crate::outside::Judges;
+use crate::finding::{Finding, JudgedFinding, judge};
+use crate::outside::ExternalTesters;
 use crate::suite::{self, Observer, generator};
 use crate::{others, report};
 
@@ -71,7 +71,7 @@ pub const SMALL: Form = Form {
 #[derive(Debug)]
 pub struct Outcome {
     /// All figures.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedFinding>,
     /// Each control, and the tests that caught it.
     pub controls: Vec<(&'static str, Vec<&'static str>)>,
     /// Notes: recorded and skipped data, and results that are reported and not judged.
@@ -124,7 +124,8 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     notes.push("skipped: datagrams of a relay: the library has no public function that makes them; their payload is tested".into());
 
     tell("data packets");
-    let mut judges = if form.unrepeatable { Judges::start() } else { Judges::default() };
+    let mut judges =
+        if form.unrepeatable { ExternalTesters::start() } else { ExternalTesters::default() };
     let mut observer = Observer::of_connections(form.every);
     let mut winnowed = Winnowed::default();
     let mut kept: Vec<Recorded> = Vec::new();

@@ -11,7 +11,7 @@ use crate::checks::repeats::{self, Pairs};
 use crate::checks::sample::{Sample, UNALIGNED};
 use crate::checks::serial::Serial;
 use crate::checks::winnowing::Winnowed;
-use crate::checks::{Figured, correlation, elligator, lengths, ml_kem};
+use crate::checks::{CheckFigure, correlation, elligator, lengths, ml_kem};
 use crate::curve::Bytes;
 use crate::driver::{Dial, Packet};
 use crate::finding::Finding;
@@ -165,6 +165,6 @@ pub fn generator(seed: u64, part: u64) -> ChaCha20Rng {
 }
 
 /// Assigns figures to a population.
-pub fn of(population: &str, figures: Vec<Figured>) -> Vec<Finding> {
+pub fn of(population: &str, figures: Vec<CheckFigure>) -> Vec<Finding> {
     figures.into_iter().map(|figured| figured.of(population)).collect()
 }

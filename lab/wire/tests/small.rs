@@ -6,7 +6,7 @@ use wraith_wire::{report, run};
 const SEED: u64 = 1;
 
 #[test]
-fn what_is_on_the_wire_is_noise_and_mistakes_would_be_seen() {
+fn wire_bytes_look_random_and_control_mistakes_are_found() {
     let outcome = run::run(run::SMALL, SEED, |_| {}).unwrap();
     assert!(outcome.is_good(), "seed {SEED}\n{}", report::text(&outcome));
 }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_and_what_is_no_line_is_refused() {
+    fn valid_lines_are_parsed_and_others_refused() {
         let text = "# of a test\nrow,reference,reference_ns\na/1,theirs/1,100.5\na/2,,\nb/1,,\n";
         let references = parse(text).unwrap();
         assert_eq!(references[0].theirs, Some(("theirs/1".into(), 100.5)));

@@ -14,12 +14,12 @@ pub(super) struct Measured {
     pub(super) median_ns: f64,
     /// The fastest sample, which is the least disturbed by other processes.
     pub(super) fastest_ns: f64,
-    pub(super) moves: Moves,
+    pub(super) moves: Throughput,
 }
 
 /// Bytes or elements that one repetition processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Moves {
+pub(super) enum Throughput {
     Bytes(f64),
     Elements(f64),
     Nothing,
@@ -68,9 +68,9 @@ fn measured(folder: &Path) -> Result<Measured> {
     let fastest_ns = numbers("times").zip(numbers("iters")).map(|(time, count)| time / count);
     let throughput = &benchmark["throughput"];
     let moves = match (throughput["Bytes"].as_f64(), throughput["Elements"].as_f64()) {
-        (Some(bytes), _) => Moves::Bytes(bytes),
-        (_, Some(elements)) => Moves::Elements(elements),
-        _ => Moves::Nothing,
+        (Some(bytes), _) => Throughput::Bytes(bytes),
+        (_, Some(elements)) => Throughput::Elements(elements),
+        _ => Throughput::Nothing,
     };
     Ok(Measured { median_ns, fastest_ns: fastest_ns.fold(f64::INFINITY, f64::min), moves })
 }

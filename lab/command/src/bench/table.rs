@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::reference::Reference;
-use super::results::{Measured, Moves, Results};
+use super::results::{Measured, Results, Throughput};
 
 /// Returns the table of one group's measured rows; empty if none was measured.
 pub(super) fn table(group: &str, results: &Results, references: &[Reference]) -> String {
@@ -83,11 +83,11 @@ fn time(ns: f64) -> String {
 /// Formats bytes per second, or the time of an element.
 fn rate(measured: &Measured) -> String {
     match measured.moves {
-        Moves::Bytes(bytes) => format!("{:.2} GB/s", bytes / measured.median_ns),
-        Moves::Elements(count) if count > 1.0 => {
+        Throughput::Bytes(bytes) => format!("{:.2} GB/s", bytes / measured.median_ns),
+        Throughput::Elements(count) if count > 1.0 => {
             format!("{:.2} ns each", measured.median_ns / count)
         }
-        Moves::Elements(_) | Moves::Nothing => "–".into(),
+        Throughput::Elements(_) | Throughput::Nothing => "–".into(),
     }
 }
 
@@ -103,7 +103,8 @@ mod tests {
     fn a_slower_row_is_shown_as_such() {
         let references =
             [reference("a/1", Some(100.0)), reference("a/2", Some(300.0)), reference("b/x", None)];
-        let measured = Measured { median_ns: 150.0, fastest_ns: 75.0, moves: Moves::Bytes(300.0) };
+        let measured =
+            Measured { median_ns: 150.0, fastest_ns: 75.0, moves: Throughput::Bytes(300.0) };
         let results = ["a/1", "a/2", "b/x"].map(|row| (row.to_owned(), measured)).into();
         let a = table("a", &results, &references);
         let line = "| 1 | 150.0 ns | 75.0 ns | 2.00 GB/s | `theirs/1` | 100.0 ns | **0.67** |";
@@ -114,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slower_than_the_machines_differ_is_named() {
+    fn slowdowns_beyond_the_machine_difference_are_named() {
         let references = [
             reference(YARDSTICK, Some(50.0)),
             reference("a/1", Some(40.0)),
             reference("a/2", Some(60.0)),
         ];
-        let measured = Measured { median_ns: 100.0, fastest_ns: 80.0, moves: Moves::Nothing };
+        let measured = Measured { median_ns: 100.0, fastest_ns: 80.0, moves: Throughput::Nothing };
         let results = references.clone().map(|reference| (reference.row, measured)).into();
         let summary = summary(&results, &references);
         assert!(summary.contains("is at 0.50"), "{summary}");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn results_round_trip() {
         let conditions = [("rustc", "1.95.0 (a b)"), ("flags", "none")];
         let conditions = conditions.map(|(key, value)| (key.into(), value.into())).into();
         let paths = [("seal", "packet", 12.5), ("root", "chunk", 3_000_000.0)];

@@ -10,7 +10,7 @@ use super::baseline::Count;
 use super::text_of;
 
 /// A path as `wraith-guard list` prints it.
-struct Listed {
+struct ListedPath {
     name: String,
     unit: String,
     /// Units in one repetition.
@@ -36,11 +36,11 @@ pub(super) fn count_all(program: &Path, wanted: impl Fn(&str) -> bool) -> Result
     listed.iter().filter(|path| wanted(&path.name)).map(|path| count(program, path)).collect()
 }
 
-fn list(program: &Path) -> Result<Vec<Listed>> {
+fn list(program: &Path) -> Result<Vec<ListedPath>> {
     let output = Command::new(program).arg("list").output().context("cannot run the guard")?;
     let text = String::from_utf8(output.stdout).context("the list is no text")?;
     let listed = text.lines().map(|line| match line.split('\t').collect::<Vec<_>>()[..] {
-        [name, unit, units, times] => Ok(Listed {
+        [name, unit, units, times] => Ok(ListedPath {
             name: name.to_owned(),
             unit: unit.to_owned(),
             units: units.parse()?,
@@ -51,7 +51,7 @@ fn list(program: &Path) -> Result<Vec<Listed>> {
     listed.collect()
 }
 
-fn count(program: &Path, path: &Listed) -> Result<Count> {
+fn count(program: &Path, path: &ListedPath) -> Result<Count> {
     let (once, twice) = std::thread::scope(|scope| {
         let longer = scope.spawn(|| instructions(program, &path.name, 2 * path.times));
         let shorter = instructions(program, &path.name, path.times);

@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use self::lab::{Lab, LinkReport};
 use self::links::{LINKS, Link};
-use self::peers::{Job, Peer, Programs, Sample};
+use self::peers::{Peer, Programs, Sample, TransferJob};
 use crate::race::data::DataSet;
 
 /// Time limit of a run, as a multiple of its time at the full rate of the link.
@@ -55,7 +55,7 @@ const SMOKE_LINK: &str = "scramble";
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
-    other: Option<Other>,
+    other: Option<OtherLab>,
     /// Number of rounds; each runs every peer once on each link
     #[arg(long, default_value_t = 3)]
     runs: u64,
@@ -88,7 +88,7 @@ pub struct Args {
 
 /// Other labs.
 #[derive(Debug, clap::Subcommand)]
-enum Other {
+enum OtherLab {
     /// Run hosts behind NATs of every kind
     Nat(nat::Args),
 }
@@ -97,13 +97,13 @@ enum Other {
 #[derive(Clone, Debug)]
 pub struct Run {
     pub sample: Sample,
-    pub end: End,
+    pub end: RunEnd,
     pub link: LinkReport,
 }
 
 /// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RunEnd {
     Finished,
     /// Cut off; the sample counts the bytes that had passed the link.
     OutOfTime,
@@ -136,7 +136,7 @@ pub struct Measured<'a> {
 
 /// Runs the requested lab, or prints why it cannot run.
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(Other::Nat(args)) = &args.other {
+    if let Some(OtherLab::Nat(args)) = &args.other {
         return nat::run(args);
     }
     if let Some(why) = cannot_run() {
@@ -298,18 +298,18 @@ fn one(
     let target = base.join("target");
     fs::create_dir(&target)?;
     let lab = Lab::start(&programs.netlab, link.boxes(), round)?;
-    let job = Job { set, target: &target, settings: base };
+    let job = TransferJob { set, target: &target, settings: base };
     let limit = Duration::from_secs(seconds * PATIENCE);
     let (result, timed_out) = lab.within(limit + OVERHEAD, || peer.run(&lab, programs, &job));
     let report = lab.finish()?;
     fs::remove_dir_all(&target)?;
     let (sample, end) = match result {
-        _ if timed_out => (what_passed(&report, limit + OVERHEAD), End::OutOfTime),
-        Ok(sample) => (sample, End::Finished),
+        _ if timed_out => (what_passed(&report, limit + OVERHEAD), RunEnd::OutOfTime),
+        Ok(sample) => (sample, RunEnd::Finished),
         Err(error) if peer.is_wraith() => {
             return Err(error.context(format!("{} failed on {}", peer.name(), link.name)));
         }
-        Err(error) => (Sample::default(), End::Failed(format!("{error:#}"))),
+        Err(error) => (Sample::default(), RunEnd::Failed(format!("{error:#}"))),
     };
     Ok(Run { sample, end, link: report })
 }
@@ -344,7 +344,7 @@ fn smoke(programs: &Programs, base: &Path) -> Result<()> {
     let set = data(link, 1, base)?;
     let run = one(programs, link, &Peer::Wraith("bbr"), (1, 1), &set, base)?;
     println!("{}: {}", link.name, table::line(&Peer::Wraith("bbr"), &run));
-    ensure!(run.end == End::Finished, "wraith did not finish");
+    ensure!(run.end == RunEnd::Finished, "wraith did not finish");
     Ok(())
 }
 

@@ -29,8 +29,12 @@ const QUEUES: [(u64, &str); 3] = [(1, "¼ BDP"), (4, "1 BDP"), (16, "4 BDP")];
 /// Congestion control of the kernel's flow.
 const KERNEL: [&str; 2] = ["cubic", "bbr"];
 /// The other flow; wraith's flows use UDP. The default of wraith is first.
-const BESIDE: [Beside; 4] =
-    [Beside::Wraith("bbr"), Beside::Wraith("cubic"), Beside::Tcp("cubic"), Beside::Tcp("bbr")];
+const BESIDE: [CompetingFlow; 4] = [
+    CompetingFlow::Wraith("bbr"),
+    CompetingFlow::Wraith("cubic"),
+    CompetingFlow::Tcp("cubic"),
+    CompetingFlow::Tcp("bbr"),
+];
 /// Maximum number of attempts for a cell. Other work of the machine can make the link late; the
 /// cell is then measured again.
 const TRIES: u32 = 3;
@@ -44,13 +48,13 @@ const GIB: f64 = (1u64 << 30) as f64;
 
 /// The flow that shares the link with the kernel's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+enum CompetingFlow {
     Wraith(&'static str),
     /// Another TCP flow, on a port of its own, counted by its own program.
     Tcp(&'static str),
 }
 
-impl Beside {
+impl CompetingFlow {
     fn name(self) -> String {
         match self {
             Self::Wraith(control) => format!("wraith-{control}"),
@@ -65,7 +69,7 @@ struct Cell {
     rtt_ms: u64,
     queue: (u64, &'static str),
     kernel: &'static str,
-    beside: Beside,
+    beside: CompetingFlow,
 }
 
 /// Result of one run.
@@ -106,7 +110,7 @@ fn cells() -> impl Iterator<Item = Cell> {
             BESIDE
                 .into_iter()
                 // Each pair of TCP flows once.
-                .filter(move |beside| *beside != Beside::Tcp("cubic") || kernel == "cubic")
+                .filter(move |beside| *beside != CompetingFlow::Tcp("cubic") || kernel == "cubic")
                 .map(move |beside| Cell { rtt_ms, queue, kernel, beside })
         })
     })
@@ -180,12 +184,14 @@ fn flows(
     cell: &Cell,
     seconds: u64,
 ) -> Result<(Value, Option<f64>)> {
-    let first = peers::Iperf3::serve(lab, 5201)?;
+    let first = peers::Iperf3::start_server(lab, 5201)?;
     let (wraith, second) = match cell.beside {
-        Beside::Wraith(control) => {
-            (Some(peers::Throughput::serve(lab, &programs.throughput, control)?), None)
+        CompetingFlow::Wraith(control) => {
+            (Some(peers::Throughput::start_server(lab, &programs.throughput, control)?), None)
         }
-        Beside::Tcp(control) => (None, Some((peers::Iperf3::serve(lab, 5202)?, control))),
+        CompetingFlow::Tcp(control) => {
+            (None, Some((peers::Iperf3::start_server(lab, 5202)?, control)))
+        }
     };
     let first = first.send(lab, cell.kernel, seconds)?;
     let second = match second {
@@ -307,8 +313,12 @@ mod tests {
 
     #[test]
     fn the_queue_is_as_long_as_its_name_says() {
-        let cell =
-            Cell { rtt_ms: 100, queue: QUEUES[0], kernel: "cubic", beside: Beside::Wraith("bbr") };
+        let cell = Cell {
+            rtt_ms: 100,
+            queue: QUEUES[0],
+            kernel: "cubic",
+            beside: CompetingFlow::Wraith("bbr"),
+        };
         let boxes = ("rate=100,25 delay=50".into(), "rate=100 delay=50".into());
         assert_eq!(cell.boxes(), boxes);
     }

@@ -46,7 +46,7 @@ pub struct Programs {
 
 /// The sent data, and the folders of a run.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct TransferJob<'a> {
     pub set: &'a DataSet,
     /// An empty folder for the received files.
     pub target: &'a Path,
@@ -113,7 +113,7 @@ impl Peer {
 
     /// Sends from one side of `lab` to the other. Every byte of a file is compared with the source;
     /// the data plane's own peer compares every byte itself.
-    pub fn run(&self, lab: &Lab, programs: &Programs, job: &Job<'_>) -> Result<Sample> {
+    pub fn run(&self, lab: &Lab, programs: &Programs, job: &TransferJob<'_>) -> Result<Sample> {
         match self {
             Self::Wraith(control) => wraith(lab, &programs.wraith, control, job),
             Self::Memory(control) => memory(lab, &programs.throughput, control, job),
@@ -131,7 +131,7 @@ fn installed(program: &str, word: &str) -> bool {
     command.status().is_ok()
 }
 
-fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
+fn wraith(lab: &Lab, program: &Path, control: &str, job: &TransferJob<'_>) -> Result<Sample> {
     let home = tempfile::tempdir_in(job.settings)?;
     let start = Instant::now();
     let mut sender = lab
@@ -167,8 +167,13 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
     Ok(Sample { mbit, lost: None, cpu_seconds })
 }
 
-fn memory(lab: &Lab, program: &Path, control: &'static str, job: &Job<'_>) -> Result<Sample> {
-    let server = Throughput::serve(lab, program, control)?;
+fn memory(
+    lab: &Lab,
+    program: &Path,
+    control: &'static str,
+    job: &TransferJob<'_>,
+) -> Result<Sample> {
+    let server = Throughput::start_server(lab, program, control)?;
     let out = server.send(lab, job.set.bytes as f64 / GIB)?.wait_with_output()?;
     let text = String::from_utf8_lossy(&out.stdout);
     ensure!(out.status.success(), "throughput send failed");
@@ -187,7 +192,7 @@ pub struct Throughput<'a> {
 }
 
 impl<'a> Throughput<'a> {
-    pub fn serve(lab: &Lab, program: &'a Path, control: &'static str) -> Result<Self> {
+    pub fn start_server(lab: &Lab, program: &'a Path, control: &'static str) -> Result<Self> {
         let address = format!("{B}:0");
         let mut server =
             lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
@@ -229,7 +234,7 @@ fn parse_throughput(text: &str, bytes: u64) -> Option<Sample> {
 
 /// Runs quinn with windows of twice the largest product of rate and delay; with larger ones quinn
 /// gives up connections with losses.
-fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
+fn quinn(lab: &Lab, program: &Path, control: &str, job: &TransferJob<'_>) -> Result<Sample> {
     let command = |namespace: &Namespace| {
         let mut command = namespace.command(program);
         command.args(["--mtu", "1472", "--window-mib", "16"]);
@@ -257,7 +262,7 @@ fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Samp
     })
 }
 
-fn scp(lab: &Lab, job: &Job<'_>) -> Result<Sample> {
+fn scp(lab: &Lab, job: &TransferJob<'_>) -> Result<Sample> {
     let folder = tempfile::tempdir_in(job.settings)?;
     let sshd = Sshd::start_at(folder.path(), B, |program| lab.b.command(program))?;
     let start = Instant::now();
@@ -275,7 +280,7 @@ fn scp(lab: &Lab, job: &Job<'_>) -> Result<Sample> {
     Ok(Sample { mbit, lost: None, cpu_seconds: usage.cpu_seconds })
 }
 
-fn tcp(lab: &Lab, control: &str, job: &Job<'_>) -> Result<Sample> {
+fn tcp(lab: &Lab, control: &str, job: &TransferJob<'_>) -> Result<Sample> {
     let (json, cpu_seconds) = iperf3(lab, &["-C", control, "-n", &job.set.bytes.to_string()])?;
     let sum = &json["end"];
     let bits = sum["sum_received"]["bits_per_second"].as_f64().context("iperf3 gave no rate")?;
@@ -297,7 +302,7 @@ pub fn udp(lab: &Lab, mbit: u64, seconds: u64) -> Result<f64> {
 
 /// Runs iperf3 from one side to the other. Returns its report, and the CPU time of both sides.
 fn iperf3(lab: &Lab, more: &[&str]) -> Result<(Value, f64)> {
-    Iperf3::serve(lab, IPERF3_PORT)?.start(lab, more)?.report()
+    Iperf3::start_server(lab, IPERF3_PORT)?.start(lab, more)?.report()
 }
 
 /// An iperf3 server that waits for one flow on B's side.
@@ -319,7 +324,7 @@ pub struct Iperf3Run {
 }
 
 impl Iperf3 {
-    pub fn serve(lab: &Lab, port: u16) -> Result<Self> {
+    pub fn start_server(lab: &Lab, port: u16) -> Result<Self> {
         let mut server = lab
             .b
             .command("iperf3")

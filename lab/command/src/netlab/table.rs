@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::peers::Peer;
-use super::{Calibration, End, Measured, Row, Run};
+use super::{Calibration, Measured, Row, Run, RunEnd};
 use crate::machine;
 use crate::median::median;
 
@@ -53,11 +53,11 @@ fn table_row(row: &Row, mbit: u64) -> String {
     )
 }
 
-fn mark(end: &End) -> &'static str {
+fn mark(end: &RunEnd) -> &'static str {
     match end {
-        End::Finished => "",
-        End::OutOfTime => "*",
-        End::Failed(_) => "†",
+        RunEnd::Finished => "",
+        RunEnd::OutOfTime => "*",
+        RunEnd::Failed(_) => "†",
     }
 }
 
@@ -68,9 +68,9 @@ fn number(run: &Run, key: &str) -> f64 {
 /// Formats one run for the progress output.
 pub fn line(peer: &Peer, run: &Run) -> String {
     let mark = match &run.end {
-        End::Finished => String::new(),
-        End::OutOfTime => " (not finished)".into(),
-        End::Failed(why) => format!(" (gave up: {why})"),
+        RunEnd::Finished => String::new(),
+        RunEnd::OutOfTime => " (not finished)".into(),
+        RunEnd::Failed(why) => format!(" (gave up: {why})"),
     };
     let trouble = match troubles(run) {
         0 => String::new(),
@@ -111,9 +111,9 @@ pub fn json(all: &[Measured<'_>]) -> Value {
         json!({
             "mbit": run.sample.mbit,
             "end": match &run.end {
-                End::Finished => "finished",
-                End::OutOfTime => "out of time",
-                End::Failed(why) => why,
+                RunEnd::Finished => "finished",
+                RunEnd::OutOfTime => "out of time",
+                RunEnd::Failed(why) => why,
             },
             "lost": run.sample.lost,
             "cpu_seconds": run.sample.cpu_seconds,

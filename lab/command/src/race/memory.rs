@@ -29,7 +29,7 @@ pub struct Programs {
 
 /// The transport that moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mover {
+enum TransportKind {
     Wraith,
     Quinn,
     /// quinn with its BBR instead of CUBIC.
@@ -56,7 +56,7 @@ struct Contender {
     name: &'static str,
     /// Its word for `--only`.
     family: &'static str,
-    mover: Mover,
+    mover: TransportKind,
     mtu: u16,
     cores: Cores,
 }
@@ -64,7 +64,7 @@ struct Contender {
 const fn contender(
     name: &'static str,
     family: &'static str,
-    mover: Mover,
+    mover: TransportKind,
     mtu: u16,
     cores: Cores,
 ) -> Contender {
@@ -77,32 +77,56 @@ const TABLES: [(&str, &str, &[Contender]); 3] = [
         "memory-1452",
         "Memory to memory, one stream, datagrams of 1452 bytes",
         &[
-            contender("wraith", "wraith", Mover::Wraith, ETHERNET, Cores::All),
-            contender("quinn CUBIC", "quinn", Mover::Quinn, ETHERNET, Cores::All),
-            contender("quinn BBR", "quinn", Mover::QuinnBbr, ETHERNET, Cores::All),
-            contender("raw line", "raw", Mover::Raw, ETHERNET, Cores::All),
-            contender("iperf3 TCP, in the clear", "iperf3", Mover::Iperf, ETHERNET, Cores::All),
+            contender("wraith", "wraith", TransportKind::Wraith, ETHERNET, Cores::All),
+            contender("quinn CUBIC", "quinn", TransportKind::Quinn, ETHERNET, Cores::All),
+            contender("quinn BBR", "quinn", TransportKind::QuinnBbr, ETHERNET, Cores::All),
+            contender("raw line", "raw", TransportKind::Raw, ETHERNET, Cores::All),
+            contender(
+                "iperf3 TCP, in the clear",
+                "iperf3",
+                TransportKind::Iperf,
+                ETHERNET,
+                Cores::All,
+            ),
         ],
     ),
     (
         "memory-65000",
         "Memory to memory, one stream, datagrams of 65,000 bytes",
         &[
-            contender("wraith", "wraith", Mover::Wraith, LARGE, Cores::All),
-            contender("quinn CUBIC", "quinn", Mover::Quinn, LARGE, Cores::All),
-            contender("raw line", "raw", Mover::Raw, LARGE, Cores::All),
+            contender("wraith", "wraith", TransportKind::Wraith, LARGE, Cores::All),
+            contender("quinn CUBIC", "quinn", TransportKind::Quinn, LARGE, Cores::All),
+            contender("raw line", "raw", TransportKind::Raw, LARGE, Cores::All),
         ],
     ),
     (
         "memory-cores",
         "The same with 1452 bytes, on one core and on one core each",
         &[
-            contender("wraith, 1 core", "wraith", Mover::Wraith, ETHERNET, Cores::One),
-            contender("quinn, 1 core", "quinn", Mover::Quinn, ETHERNET, Cores::One),
-            contender("raw line, 1 core, in turn", "raw", Mover::RawInTurn, ETHERNET, Cores::One),
-            contender("wraith, 1 core each", "wraith", Mover::Wraith, ETHERNET, Cores::OneEach),
-            contender("quinn, 1 core each", "quinn", Mover::Quinn, ETHERNET, Cores::OneEach),
-            contender("raw line, 1 core each", "raw", Mover::Raw, ETHERNET, Cores::OneEach),
+            contender("wraith, 1 core", "wraith", TransportKind::Wraith, ETHERNET, Cores::One),
+            contender("quinn, 1 core", "quinn", TransportKind::Quinn, ETHERNET, Cores::One),
+            contender(
+                "raw line, 1 core, in turn",
+                "raw",
+                TransportKind::RawInTurn,
+                ETHERNET,
+                Cores::One,
+            ),
+            contender(
+                "wraith, 1 core each",
+                "wraith",
+                TransportKind::Wraith,
+                ETHERNET,
+                Cores::OneEach,
+            ),
+            contender(
+                "quinn, 1 core each",
+                "quinn",
+                TransportKind::Quinn,
+                ETHERNET,
+                Cores::OneEach,
+            ),
+            contender("raw line, 1 core each", "raw", TransportKind::Raw, ETHERNET, Cores::OneEach),
         ],
     ),
 ];
@@ -125,7 +149,7 @@ pub fn race(programs: &Programs, wanted: impl Fn(&str) -> bool, runs: usize) -> 
                         eprintln!("{id} round {round}: {} {rate:.2} Gbit/s", contender.name);
                         row.samples.push(sample);
                     }
-                    Err(error) if contender.mover == Mover::Wraith => {
+                    Err(error) if contender.mover == TransportKind::Wraith => {
                         return Err(error.context(contender.name));
                     }
                     Err(error) => {
@@ -144,8 +168,8 @@ pub fn race(programs: &Programs, wanted: impl Fn(&str) -> bool, runs: usize) -> 
 impl Contender {
     fn run(&self, programs: &Programs) -> Result<Sample> {
         match self.mover {
-            Mover::Iperf => iperf(programs.bytes),
-            Mover::RawInTurn => self.in_one_process(programs),
+            TransportKind::Iperf => iperf(programs.bytes),
+            TransportKind::RawInTurn => self.in_one_process(programs),
             _ => self.in_two_processes(programs),
         }
     }
@@ -154,16 +178,18 @@ impl Contender {
     fn command(&self, programs: &Programs, cpu: Option<usize>) -> Command {
         let release = &programs.release;
         let mut command = match self.mover {
-            Mover::Wraith => on_cpu(&release.join("examples/throughput"), cpu),
-            Mover::Quinn | Mover::QuinnBbr => on_cpu(&release.join("quinn-peer"), cpu),
+            TransportKind::Wraith => on_cpu(&release.join("examples/throughput"), cpu),
+            TransportKind::Quinn | TransportKind::QuinnBbr => {
+                on_cpu(&release.join("quinn-peer"), cpu)
+            }
             _ => on_cpu(&release.join("raw-line"), cpu),
         };
         let gib = programs.bytes as f64 / (1_u64 << 30) as f64;
         command.args(["--rounds", "1", "--gib", &gib.to_string(), "--mtu", &self.mtu.to_string()]);
         match self.mover {
-            Mover::Wraith => command.arg("--json"),
-            Mover::QuinnBbr => command.arg("--bbr"),
-            Mover::RawInTurn => command.arg("--in-turn"),
+            TransportKind::Wraith => command.arg("--json"),
+            TransportKind::QuinnBbr => command.arg("--bbr"),
+            TransportKind::RawInTurn => command.arg("--in-turn"),
             _ => &mut command,
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped());

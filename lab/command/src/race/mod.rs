@@ -46,7 +46,7 @@ use anyhow::{Context, Result, ensure};
 use data::DataSet;
 use isolated::Isolated;
 use memory::Programs;
-use peers::{Means, Peer};
+use peers::{Peer, PeerPrograms};
 use process::Run;
 use results::{Measure, Results, Row, Sample, Table};
 use sshd::Sshd;
@@ -60,7 +60,7 @@ const FILES_REMOVED_MAX: u64 = 100;
 pub struct Args {
     /// Run only this race
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<MemoryRace>,
     /// Number of rounds; each runs every peer once
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -101,7 +101,7 @@ pub struct Args {
 
 /// A race in memory.
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum MemoryRace {
     /// The handshake, beside TLS 1.3 with the same key agreement
     Handshake,
     /// Sessions, beside snow and vodozemac
@@ -117,9 +117,9 @@ const SLOW_SECONDS: f64 = 10.0;
 pub fn run(args: &Args) -> Result<()> {
     if let Some(what) = &args.what {
         let (package, program) = match what {
-            What::Sessions => ("wraith-sessions-race", "wraith-sessions-race"),
-            What::Handshake => ("wraith-peers", "handshakes"),
-            What::Crypto(args) => return crypto::run(args),
+            MemoryRace::Sessions => ("wraith-sessions-race", "wraith-sessions-race"),
+            MemoryRace::Handshake => ("wraith-peers", "handshakes"),
+            MemoryRace::Crypto(args) => return crypto::run(args),
         };
         crate::cargo::build(crate::cargo::LAB, package, &["--bin", program])?;
         let program = crate::cargo::target().join("release").join(program);
@@ -172,7 +172,7 @@ fn race_files(args: &Args, results: &mut Results) -> Result<()> {
     fs::create_dir_all(&base).with_context(|| format!("cannot make {}", base.display()))?;
     let tools = args.tools.clone().unwrap_or_else(|| base.join("tools"));
     let work = tempfile::Builder::new().prefix("race-").tempdir_in(&base)?;
-    let means = Means {
+    let means = PeerPrograms {
         wraith,
         sshd: Sshd::start(&work.path().join("ssh")),
         isolated: Isolated::start(),
@@ -259,7 +259,7 @@ fn race_once(set: &DataSet, peer: &Peer<'_>, round: usize, work: &Path) -> Resul
     let name = peer.name();
     let target = work.join(format!("target-{}-{}-{round}", set.files, name.replace(' ', "-")));
     fs::create_dir(&target)?;
-    settle()?;
+    wait_until_idle()?;
     let run = peer.run(set, &target).with_context(|| format!("{name} failed"))?;
     set.verify(&target).with_context(|| format!("{name} did not copy it right"))?;
     if set.files <= FILES_REMOVED_MAX {
@@ -277,7 +277,7 @@ fn sample(set: &DataSet, run: Run) -> Sample {
 }
 
 /// Flushes the writes of the last run, so that the next one does not pay for them.
-fn settle() -> Result<()> {
+fn wait_until_idle() -> Result<()> {
     ensure!(Command::new("sync").status()?.success(), "sync failed");
     Ok(())
 }

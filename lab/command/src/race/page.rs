@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_lies_between_the_marks_changes() {
+    fn only_the_text_between_the_marks_changes() {
         let page = format!("a\n{BEGIN}old\n{END}b\n");
         let once = replace(&page, "new\n").unwrap();
         assert_eq!(once, format!("a\n{BEGIN}\nnew\n\n{END}b\n"));

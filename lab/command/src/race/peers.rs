@@ -58,7 +58,7 @@ pub enum Peer<'a> {
 
 /// Programs and servers that the peers need.
 #[derive(Debug)]
-pub struct Means<'a> {
+pub struct PeerPrograms<'a> {
     pub wraith: Option<PathBuf>,
     pub sshd: Result<Sshd>,
     pub isolated: Result<Isolated>,
@@ -66,7 +66,7 @@ pub struct Means<'a> {
     pub work: &'a Path,
 }
 
-impl Means<'_> {
+impl PeerPrograms<'_> {
     /// Returns the peer called `name`, if it can run on this machine.
     pub fn peer(&self, name: &str) -> Result<Peer<'_>> {
         Ok(match name {

@@ -35,9 +35,9 @@ pub(super) const TARGETS: &[Target] = &[
 /// A code whose words are read on each copy, so before the clock starts. The real program has just
 /// shown or read the words. In the test, new words would cost a cache miss, and the one code of
 /// class A would not.
-struct Read(Code);
+struct CachedCode(Code);
 
-impl Clone for Read {
+impl Clone for CachedCode {
     fn clone(&self) -> Self {
         black_box(self.0.to_string());
         Self(self.0.clone())
@@ -49,12 +49,12 @@ fn drawn(rng: &mut ChaCha20Rng) -> Code {
 }
 
 /// Class A has two of the shortest words, because their length is a secret, too.
-fn words(rng: &mut ChaCha20Rng) -> impl Fn(Class, &mut ChaCha20Rng) -> Read + use<> {
+fn words(rng: &mut ChaCha20Rng) -> impl Fn(Class, &mut ChaCha20Rng) -> CachedCode + use<> {
     let length = |code: &Code| code.to_string().len();
     let short = (0..2000).map(|_| drawn(rng)).min_by_key(length).expect("some were drawn");
     move |class, rng| {
         let other = drawn(rng);
-        Read(if class == Class::A { short.clone() } else { other })
+        CachedCode(if class == Class::A { short.clone() } else { other })
     }
 }
 

@@ -20,49 +20,59 @@ pub(super) const TARGETS: &[Target] = &[
         name: "equal-where",
         classes: ["first byte differs", "last byte differs"],
         plan: SHORT,
-        measure: |plan, rng| equal(plan, rng, [Differs::First, Differs::Last]),
+        measure: |plan, rng| {
+            equal(plan, rng, [DifferencePosition::First, DifferencePosition::Last])
+        },
     },
     Target {
         name: "equal-whether",
         classes: ["equal", "first byte differs"],
         plan: SHORT,
-        measure: |plan, rng| equal(plan, rng, [Differs::Nowhere, Differs::First]),
+        measure: |plan, rng| {
+            equal(plan, rng, [DifferencePosition::Nowhere, DifferencePosition::First])
+        },
     },
     Target {
         name: "capability-where",
         classes: ["first byte differs", "last byte differs"],
         plan: SHORT,
-        measure: |plan, rng| capability(plan, rng, [Differs::First, Differs::Last]),
+        measure: |plan, rng| {
+            capability(plan, rng, [DifferencePosition::First, DifferencePosition::Last])
+        },
     },
     Target {
         name: "capability-whether",
         classes: ["equal", "first byte differs"],
         plan: SHORT,
-        measure: |plan, rng| capability(plan, rng, [Differs::Nowhere, Differs::First]),
+        measure: |plan, rng| {
+            capability(plan, rng, [DifferencePosition::Nowhere, DifferencePosition::First])
+        },
     },
     Target {
         name: "mac1-where",
         classes: ["first byte differs", "last byte differs"],
         plan: Plan { measurements: 300_000, batch: 1 },
-        measure: |plan, rng| mac1(plan, rng, [Differs::First, Differs::Last]),
+        measure: |plan, rng| mac1(plan, rng, [DifferencePosition::First, DifferencePosition::Last]),
     },
     Target {
         name: "mac1-whether",
         classes: ["accepted", "first byte differs"],
         plan: Plan { measurements: 300_000, batch: 1 },
-        measure: |plan, rng| mac1(plan, rng, [Differs::Nowhere, Differs::First]),
+        measure: |plan, rng| {
+            mac1(plan, rng, [DifferencePosition::Nowhere, DifferencePosition::First])
+        },
     },
 ];
 
 /// Position at which a compared value differs from the right one.
 #[derive(Clone, Copy)]
-enum Differs {
+enum DifferencePosition {
     Nowhere,
     First,
     Last,
 }
 
-impl Differs {
+impl DifferencePosition {
     fn apply(self, bytes: &mut [u8]) {
         let last = bytes.len() - 1;
         match self {
@@ -73,7 +83,7 @@ impl Differs {
     }
 }
 
-fn equal(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+fn equal(plan: Plan, rng: &mut ChaCha20Rng, differs: [DifferencePosition; 2]) -> Option<Times> {
     let input = |class: Class, rng: &mut ChaCha20Rng| {
         let right: [u8; 32] = random(rng);
         let mut said = right;
@@ -83,7 +93,11 @@ fn equal(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Tim
     Some(timed(plan, rng, input, |(right, said)| wraith_crypto::equal(right, said)))
 }
 
-fn capability(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+fn capability(
+    plan: Plan,
+    rng: &mut ChaCha20Rng,
+    differs: [DifferencePosition; 2],
+) -> Option<Times> {
     let input = |class: Class, rng: &mut ChaCha20Rng| {
         let right: [u8; Capability::LEN] = random(rng);
         let mut said = right;
@@ -94,7 +108,7 @@ fn capability(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Optio
 }
 
 /// Checks the mac1 of a datagram from its bytes, as for a stranger.
-fn mac1(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+fn mac1(plan: Plan, rng: &mut ChaCha20Rng, differs: [DifferencePosition; 2]) -> Option<Times> {
     const LEN: usize = *H1_BYTES.start();
     let (secret, responder) = (random(rng), NodeId(random(rng)));
     let access_key = AccessKey::of_ticket(&secret, responder);
@@ -110,7 +124,7 @@ fn mac1(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Time
     let accepts =
         |bytes: &[u8; LEN]| Mac1Datagram::of(bytes).is_some_and(|it| access_key.accepts(&it));
     for class in [Class::A, Class::B] {
-        let is_right = matches!(differs[class as usize], Differs::Nowhere);
+        let is_right = matches!(differs[class as usize], DifferencePosition::Nowhere);
         assert_eq!(accepts(&input(class, rng)), is_right, "mac1 as the specification defines it");
     }
     Some(timed(plan, rng, input, accepts))

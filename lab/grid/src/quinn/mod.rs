@@ -48,7 +48,7 @@ pub struct QuinnHost {
     endpoint: Endpoint,
     address: SocketAddr,
     connection: Option<(ConnectionHandle, Connection)>,
-    part: Part,
+    part: FlowRole,
     /// quinn's time at [`Time::ZERO`]; only differences from it matter.
     epoch: Instant,
     responses: Vec<Datagram>,
@@ -57,7 +57,7 @@ pub struct QuinnHost {
     complete: bool,
 }
 
-enum Part {
+enum FlowRole {
     Sends {
         to: SocketAddr,
         config: ClientConfig,
@@ -88,8 +88,8 @@ pub fn pair(
     let mut server = ServerConfig::new(Arc::new(null_crypto::NullCrypto), token_key);
     server.transport_config(transport);
     let (from, to) = addresses;
-    let sends = Part::Sends { to, config: client, content, written: 0, stream: None };
-    let receives = Part::Receives { verifier: Verifier::new(content), stream: None };
+    let sends = FlowRole::Sends { to, config: client, content, written: 0, stream: None };
+    let receives = FlowRole::Receives { verifier: Verifier::new(content), stream: None };
     let number = HOST_STREAM + 2 * flow;
     let sender = QuinnHost::new(from, None, Rng::new(seed, number), sends);
     let receiver = QuinnHost::new(to, Some(server), Rng::new(seed, number + 1), receives);
@@ -114,7 +114,12 @@ fn transport(control: Control, windows: u64) -> TransportConfig {
 }
 
 impl QuinnHost {
-    fn new(address: SocketAddr, server: Option<ServerConfig>, mut rng: Rng, part: Part) -> Self {
+    fn new(
+        address: SocketAddr,
+        server: Option<ServerConfig>,
+        mut rng: Rng,
+        part: FlowRole,
+    ) -> Self {
         let mut config = EndpointConfig::new(Arc::new(null_crypto::NullCrypto));
         config
             .rng_seed(Some(rng.seed()))
@@ -166,7 +171,7 @@ impl QuinnHost {
     }
 
     fn write(&mut self) {
-        let Part::Sends { content, written, stream, .. } = &mut self.part else { return };
+        let FlowRole::Sends { content, written, stream, .. } = &mut self.part else { return };
         let Some((_, connection)) = &mut self.connection else { return };
         if stream.is_none() {
             *stream = connection.streams().open(Dir::Uni);
@@ -188,7 +193,7 @@ impl QuinnHost {
     }
 
     fn read(&mut self) {
-        let Part::Receives { verifier, stream } = &mut self.part else { return };
+        let FlowRole::Receives { verifier, stream } = &mut self.part else { return };
         let Some((_, connection)) = &mut self.connection else { return };
         if stream.is_none() {
             *stream = connection.streams().accept(Dir::Uni);
@@ -224,7 +229,7 @@ impl QuinnHost {
 impl Host for QuinnHost {
     fn start(&mut self, now: Time) {
         let now = self.instant(now);
-        let Part::Sends { to, config, .. } = &self.part else { return };
+        let FlowRole::Sends { to, config, .. } = &self.part else { return };
         let connected = self.endpoint.connect(now, config.clone(), *to, "grid");
         self.connection = Some(connected.expect("a valid address and configuration"));
     }
@@ -292,7 +297,7 @@ impl Host for QuinnHost {
 
     fn progress(&mut self) -> Progress {
         let mut progress = Progress { aborted: self.aborted.clone(), ..Progress::default() };
-        if let Part::Receives { verifier, .. } = &self.part {
+        if let FlowRole::Receives { verifier, .. } = &self.part {
             progress.delivered = verifier.delivered();
         }
         if let Some((_, connection)) = &self.connection {

@@ -1,6 +1,6 @@
 //! Whether the bit at each position is equally often 1 and 0.
 
-use super::Figured;
+use super::CheckFigure;
 use super::byte_frequency::ByteCounts;
 use super::position::name;
 use crate::distributions::normal;
@@ -11,7 +11,7 @@ use crate::finding::Figure;
 const SIGMAS_MAX: f64 = 4.9;
 
 /// Returns the figures; bit 0 is the lowest of a byte.
-pub fn figures(counts: &ByteCounts) -> Vec<Figured> {
+pub fn figures(counts: &ByteCounts) -> Vec<CheckFigure> {
     let mut figures = Vec::new();
     for (place, counts) in counts.at_places() {
         let total: u64 = counts.iter().sum();
@@ -19,7 +19,11 @@ pub fn figures(counts: &ByteCounts) -> Vec<Figured> {
             let set = (0..256).filter(|value| value >> bit & 1 == 1);
             let ones: u64 = set.map(|value| counts[value]).sum();
             let figure = Figure::Within { p: normal(z(ones, total)), sigmas: SIGMAS_MAX };
-            figures.push(Figured::new("bit bias", format!("{}, bit {bit}", name(place)), figure));
+            figures.push(CheckFigure::new(
+                "bit bias",
+                format!("{}, bit {bit}", name(place)),
+                figure,
+            ));
         }
     }
     figures

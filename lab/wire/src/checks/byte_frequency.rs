@@ -3,7 +3,7 @@
 //!
 //! Entropy is a G statistic of the same counts.
 
-use super::Figured;
+use super::CheckFigure;
 use super::position::{PLACES, name, places};
 use crate::distributions::{chi_squared, chi_squared_of_uniform};
 use crate::finding::Figure;
@@ -41,14 +41,14 @@ impl ByteCounts {
     }
 
     /// The figures.
-    pub fn figures(&self) -> Vec<Figured> {
+    pub fn figures(&self) -> Vec<CheckFigure> {
         let mut figures = vec![
-            Figured::new("byte frequency", "all bytes", Figure::Chance(uniform(&self.overall))),
-            Figured::new("entropy", "all bytes", Figure::Chance(g_test(&self.overall))),
+            CheckFigure::new("byte frequency", "all bytes", Figure::Chance(uniform(&self.overall))),
+            CheckFigure::new("entropy", "all bytes", Figure::Chance(g_test(&self.overall))),
         ];
         for (place, counts) in self.at_places() {
             let figure = Figure::Chance(uniform(counts));
-            figures.push(Figured::new("byte frequency by offset", name(place), figure));
+            figures.push(CheckFigure::new("byte frequency by offset", name(place), figure));
         }
         figures
     }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_rule_exempts_what_it_is_about() {
+    fn each_rule_exempts_its_own_subject() {
         let noise: Vec<u8> =
             (0..200_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let with = |prefix: &[u8]| [prefix, &noise].concat();

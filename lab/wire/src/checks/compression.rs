@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::Figured;
+use super::CheckFigure;
 use crate::finding::Figure;
 
 /// Compressor of all datagrams in sequence.
@@ -50,7 +50,7 @@ impl Compressed {
 }
 
 /// Checks that the data did not become smaller.
-pub fn figures((bytes, compressed): (u64, u64)) -> Vec<Figured> {
+pub fn figures((bytes, compressed): (u64, u64)) -> Vec<CheckFigure> {
     let value = bytes as f64 / compressed as f64;
-    vec![Figured::new("compression", "all bytes", Figure::AtMost { value, limit: 1.0 })]
+    vec![CheckFigure::new("compression", "all bytes", Figure::AtMost { value, limit: 1.0 })]
 }

@@ -2,7 +2,7 @@
 //! the two are equal, and how much they differ. A constant shows as equality and a counter as a
 //! difference of one; both remain visible through a constant mask.
 
-use super::Figured;
+use super::CheckFigure;
 use super::byte_frequency::uniform;
 use super::position::{PLACES, name, places};
 use crate::distributions::binomial;
@@ -46,15 +46,15 @@ impl Consecutive {
     }
 
     /// The figures.
-    pub fn figures(&self) -> Vec<Figured> {
+    pub fn figures(&self) -> Vec<CheckFigure> {
         let mut figures = Vec::new();
         for (place, differences) in self.differences.iter().enumerate() {
             let pairs: u64 = differences.iter().sum();
             let p = binomial(differences[0], pairs, 1.0 / 256.0);
             let equal = Figure::Within { p, sigmas: SIGMAS_MAX };
-            figures.push(Figured::new("equal to the one before", name(place), equal));
+            figures.push(CheckFigure::new("equal to the one before", name(place), equal));
             let differing = Figure::Chance(uniform(differences));
-            figures.push(Figured::new("difference to the one before", name(place), differing));
+            figures.push(CheckFigure::new("difference to the one before", name(place), differing));
         }
         figures
     }

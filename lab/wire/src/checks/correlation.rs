@@ -1,8 +1,8 @@
 //! Whether 1, 2 or 4 bytes, read as a number in either byte order, increase with the length of the
 //! datagram or with time (Spearman's rank correlation).
 
-use super::Figured;
-use super::sample::{Kept, Sample, Start, UNALIGNED};
+use super::CheckFigure;
+use super::sample::{Sample, SampledDatagram, Start, UNALIGNED};
 use crate::distributions::normal;
 use crate::finding::Figure;
 
@@ -22,8 +22,8 @@ const READINGS: [(usize, bool, &str); 5] = [
 ];
 
 /// The figures.
-pub fn figures(sample: &Sample) -> Vec<Figured> {
-    type Target = fn(&Kept) -> u64;
+pub fn figures(sample: &Sample) -> Vec<CheckFigure> {
+    type Target = fn(&SampledDatagram) -> u64;
     let targets: [(&'static str, &'static str, Target); 2] = [
         ("number against length", "number against length, rho", |kept| kept.len as u64),
         ("number against time", "number against time, rho", |kept| kept.ordinal),
@@ -35,12 +35,12 @@ pub fn figures(sample: &Sample) -> Vec<Figured> {
             if matches!(start, Start::Head(at) if at + width > UNALIGNED) {
                 continue;
             }
-            let has = |kept: &&Kept| kept.window(start, width).is_some();
-            let long_enough: Vec<&Kept> = sample.kept.iter().filter(has).collect();
+            let has = |kept: &&SampledDatagram| kept.window(start, width).is_some();
+            let long_enough: Vec<&SampledDatagram> = sample.kept.iter().filter(has).collect();
             if long_enough.len() < DATAGRAMS_MIN {
                 continue;
             }
-            let read = |kept: &&Kept| {
+            let read = |kept: &&SampledDatagram| {
                 let window = kept.window(start, width).expect("the others were left out");
                 number(window, big_endian)
             };
@@ -59,10 +59,10 @@ pub fn figures(sample: &Sample) -> Vec<Figured> {
                 let n = long_enough.len();
                 let place = format!("{reading}, {start}");
                 let chance = Figure::Chance(normal(rho * ((n - 1) as f64).sqrt()));
-                figures.push(Figured::new(test, place.clone(), chance));
+                figures.push(CheckFigure::new(test, place.clone(), chance));
                 if n >= RHO_MAX_NEEDS {
                     let figure = Figure::AtMost { value: rho.abs(), limit: RHO_MAX };
-                    figures.push(Figured::new(of_rho, place, figure));
+                    figures.push(CheckFigure::new(of_rho, place, figure));
                 }
             }
         }

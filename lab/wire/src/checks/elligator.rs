@@ -6,7 +6,7 @@
 //! once in eight times. Because an observer can make this test, the keys must not all be in the
 //! prime-order subgroup ("dirty" keys).
 
-use super::Figured;
+use super::CheckFigure;
 use crate::curve::{Bytes, decode, has_prime_order, is_on_curve};
 use crate::distributions::{binomial, chi_squared_of_uniform};
 use crate::finding::Figure;
@@ -15,13 +15,13 @@ use crate::finding::Figure;
 const SIGMAS_MAX: f64 = 4.0;
 
 /// The figures.
-pub fn figures(firsts: &[Bytes]) -> Vec<Figured> {
+pub fn figures(firsts: &[Bytes]) -> Vec<CheckFigure> {
     let total = firsts.len() as u64;
     let figure = |place: &str, count: usize, chance: f64| {
         let p = binomial(count as u64, total, chance);
         let share = count as f64 / total as f64;
         let place = format!("{place}: {share:.4} of {chance}");
-        Figured::new("read as a key", place, Figure::Within { p, sigmas: SIGMAS_MAX })
+        CheckFigure::new("read as a key", place, Figure::Within { p, sigmas: SIGMAS_MAX })
     };
     let on_curve = firsts.iter().filter(|bytes| is_on_curve(bytes)).count();
     let low = |bytes: &&Bytes| {
@@ -39,7 +39,7 @@ pub fn figures(firsts: &[Bytes]) -> Vec<Figured> {
         figure("on the curve", on_curve, 0.5),
         figure("on the curve without the top two bits", low_on_curve, 0.5),
         figure("decoded, of prime order", prime, 0.125),
-        Figured::new(
+        CheckFigure::new(
             "top two bits of a key",
             "first 32 bytes",
             Figure::Chance(chi_squared_of_uniform(&top)),

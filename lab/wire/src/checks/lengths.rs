@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Figured;
+use super::CheckFigure;
 use crate::finding::Figure;
 
 /// Maximum share of one length in all dials.
@@ -13,7 +13,7 @@ const SIZE_SHARE_MAX: f64 = 0.02;
 const SEQUENCE_SHARE_MAX: f64 = 0.01;
 
 /// Returns the share of the most common length of these first datagrams.
-pub fn sizes(firsts: &[Vec<u8>]) -> Vec<Figured> {
+pub fn sizes(firsts: &[Vec<u8>]) -> Vec<CheckFigure> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for first in firsts {
         *counts.entry(first.len()).or_default() += 1;
@@ -22,11 +22,11 @@ pub fn sizes(firsts: &[Vec<u8>]) -> Vec<Figured> {
     let value = *most as f64 / firsts.len() as f64;
     let place = format!("{size} bytes, one of {} lengths", counts.len());
     let figure = Figure::AtMost { value, limit: SIZE_SHARE_MAX };
-    vec![Figured::new("size of first datagrams", place, figure)]
+    vec![CheckFigure::new("size of first datagrams", place, figure)]
 }
 
 /// Returns the share of dials with the same lengths as another dial.
-pub fn sequences(dials: &[Vec<usize>]) -> Vec<Figured> {
+pub fn sequences(dials: &[Vec<usize>]) -> Vec<CheckFigure> {
     let mut counts: BTreeMap<&[usize], usize> = BTreeMap::new();
     for dial in dials {
         *counts.entry(dial).or_default() += 1;
@@ -34,5 +34,5 @@ pub fn sequences(dials: &[Vec<usize>]) -> Vec<Figured> {
     let again: usize = counts.values().filter(|count| **count > 1).sum();
     let value = again as f64 / dials.len() as f64;
     let figure = Figure::AtMost { value, limit: SEQUENCE_SHARE_MAX };
-    vec![Figured::new("sequence of sizes", "whole handshakes", figure)]
+    vec![CheckFigure::new("sequence of sizes", "whole handshakes", figure)]
 }

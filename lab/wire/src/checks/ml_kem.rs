@@ -4,7 +4,7 @@
 //! All handshake bytes of one side are examined as one string, so that a key split over datagrams
 //! is detected, too.
 
-use super::Figured;
+use super::CheckFigure;
 use crate::distributions::normal;
 use crate::finding::Figure;
 
@@ -30,7 +30,7 @@ pub fn packed([x, y]: [u16; 2]) -> [u8; 3] {
 }
 
 /// Returns the figures; `flights` are the bytes that one side sent in each handshake.
-pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
+pub fn figures(flights: &[Vec<u8>]) -> Vec<CheckFigure> {
     let longest = flights.iter().map(Vec::len).max().unwrap_or(0);
     let offsets = (longest + 1).saturating_sub(KEY_BYTES);
     let (mut small, mut windows) = (vec![0; offsets], vec![0_u64; offsets]);
@@ -71,12 +71,12 @@ pub fn figures(flights: &[Vec<u8>]) -> Vec<Figured> {
         let n = (windows * KEY_BYTES as u64 / 3 * 2) as f64;
         let z = (small as f64 - n * CHANCE) / (n * CHANCE * (1.0 - CHANCE)).sqrt();
         let figure = Figure::Within { p: normal(z), sigmas: SIGMAS_MAX };
-        figures.push(Figured::new("share below 3329", format!("window from {offset}"), figure));
+        figures.push(CheckFigure::new("share below 3329", format!("window from {offset}"), figure));
     }
     // Expected number of runs of this length, by the probability that one ends at a given number.
     let expected = numbers as f64 * (1.0 - CHANCE) * CHANCE.powi(longest_run);
     let run = Figure::Chance(-(-expected).exp_m1());
-    figures.push(Figured::new("run below 3329", format!("{longest_run} numbers"), run));
+    figures.push(CheckFigure::new("run below 3329", format!("{longest_run} numbers"), run));
     figures
 }
 

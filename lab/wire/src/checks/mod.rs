@@ -23,7 +23,7 @@ use crate::finding::{Figure, Finding};
 
 /// A figure of a test, before it is assigned to a population.
 #[derive(Clone, Debug)]
-pub struct Figured {
+pub struct CheckFigure {
     /// Name of the test in the tables.
     pub test: &'static str,
     /// Place in the datagrams.
@@ -32,7 +32,7 @@ pub struct Figured {
     pub figure: Figure,
 }
 
-impl Figured {
+impl CheckFigure {
     /// Creates a figure of `test`.
     pub fn new(test: &'static str, place: impl Into<String>, figure: Figure) -> Self {
         Self { test, place: place.into(), figure }

@@ -2,8 +2,8 @@
 //! datagrams belong to different dials, or to one connection. Equal bytes would link the packets of
 //! the connection.
 
-use super::Figured;
-use super::sample::{Kept, Sample};
+use super::CheckFigure;
+use super::sample::{Sample, SampledDatagram};
 use crate::distributions::poisson_at_least;
 use crate::finding::Figure;
 
@@ -17,7 +17,7 @@ pub enum Pairs {
 }
 
 /// The figures.
-pub fn figures(sample: &Sample, pairs: Pairs) -> Vec<Figured> {
+pub fn figures(sample: &Sample, pairs: Pairs) -> Vec<CheckFigure> {
     let mut figures = Vec::new();
     for width in [4, 8] {
         let test = match (pairs, width) {
@@ -28,7 +28,7 @@ pub fn figures(sample: &Sample, pairs: Pairs) -> Vec<Figured> {
         };
         let (mut all, mut all_expected) = (0, 0.0);
         for start in sample.starts(width) {
-            let window = |kept: &Kept| {
+            let window = |kept: &SampledDatagram| {
                 let group = if pairs == Pairs::All { 0 } else { kept.connection };
                 let number = |n, byte: &u8| n << 8 | u64::from(*byte);
                 kept.window(start, width).map(|bytes| (group, bytes.iter().fold(0, number)))
@@ -37,14 +37,14 @@ pub fn figures(sample: &Sample, pairs: Pairs) -> Vec<Figured> {
                 equal_pairs(sample.kept.iter().filter_map(window).collect(), width);
             if expected > 0.0 {
                 let figure = Figure::Chance(poisson_at_least(equal, expected));
-                figures.push(Figured::new(test, start.to_string(), figure));
+                figures.push(CheckFigure::new(test, start.to_string(), figure));
             }
             all += equal;
             all_expected += expected;
         }
         if all_expected > 0.0 {
             let figure = Figure::Chance(poisson_at_least(all, all_expected));
-            figures.push(Figured::new(test, "all offsets", figure));
+            figures.push(CheckFigure::new(test, "all offsets", figure));
         }
     }
     figures

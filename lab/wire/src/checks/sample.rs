@@ -8,7 +8,7 @@ pub const UNALIGNED: usize = 64;
 
 /// A datagram of the sample.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct SampledDatagram {
     /// Length in bytes.
     pub len: usize,
     /// Packet number within its series, or the time of the dial.
@@ -26,7 +26,7 @@ pub struct Sample {
     head: usize,
     seen: usize,
     /// The kept datagrams.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<SampledDatagram>,
 }
 
 /// Start of a window in datagrams, counted from the beginning or from the end.
@@ -50,7 +50,7 @@ impl Sample {
         if self.seen.is_multiple_of(self.every) {
             let head = bytes[..bytes.len().min(self.head)].to_vec();
             let tail = bytes[bytes.len().saturating_sub(TAIL)..].to_vec();
-            self.kept.push(Kept { len: bytes.len(), ordinal, connection, head, tail });
+            self.kept.push(SampledDatagram { len: bytes.len(), ordinal, connection, head, tail });
         }
     }
 
@@ -63,7 +63,7 @@ impl Sample {
     }
 }
 
-impl Kept {
+impl SampledDatagram {
     /// Returns the window, if the datagram is long enough.
     pub fn window(&self, start: Start, width: usize) -> Option<&[u8]> {
         match start {

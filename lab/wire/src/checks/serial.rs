@@ -4,7 +4,7 @@
 //! - the share of ones (§2.1),
 //! - the correlation of successive bytes (Knuth, TAOCP 3.3.2 K).
 
-use super::Figured;
+use super::CheckFigure;
 use super::bit_bias::z;
 use crate::distributions::normal;
 use crate::finding::Figure;
@@ -46,14 +46,14 @@ impl Serial {
     }
 
     /// The figures.
-    pub fn figures(&self) -> Vec<Figured> {
+    pub fn figures(&self) -> Vec<CheckFigure> {
         let correlation = self.products as f64 / (VARIANCE * (self.pairs as f64).sqrt());
         [
             ("ones and zeros", z(self.ones, self.bits)),
             ("runs of bits", z(self.changes, self.neighbours)),
             ("successive bytes", correlation),
         ]
-        .map(|(test, z)| Figured::new(test, "all bytes", Figure::Chance(normal(z))))
+        .map(|(test, z)| CheckFigure::new(test, "all bytes", Figure::Chance(normal(z))))
         .to_vec()
     }
 }

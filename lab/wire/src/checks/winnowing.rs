@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::Figured;
+use super::CheckFigure;
 use crate::finding::Figure;
 
 /// Bytes of a window.
@@ -52,11 +52,11 @@ impl Winnowed {
     }
 
     /// The figure.
-    pub fn figures(mut self) -> Vec<Figured> {
+    pub fn figures(mut self) -> Vec<CheckFigure> {
         self.kept.sort_unstable();
         let again = self.kept.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let figure = Figure::AtMost { value: again as f64, limit: 0.0 };
-        vec![Figured::new("16 bytes again anywhere", "all bytes", figure)]
+        vec![CheckFigure::new("16 bytes again anywhere", "all bytes", figure)]
     }
 }
 

@@ -12,8 +12,8 @@ use anyhow::{Context, Result, ensure};
 use super::lab::{Host, Lab};
 use super::matrix::percentiles;
 use super::profile::Profile;
-use super::side::{START_TIMEOUT, Stage};
-use super::transfer::{Job, Words, first_byte, path_text};
+use super::side::{RunContext, START_TIMEOUT};
+use super::transfer::{Job, ProgramArgs, first_byte, path_text};
 use crate::race::data::DataSet;
 
 const FILES: u32 = 25;
@@ -33,7 +33,7 @@ struct Times {
 ///
 /// Fails if a code did not work, or if a reachable contact was not reached.
 pub fn run(
-    stage: &Stage,
+    stage: &RunContext,
     [home, reachable]: [&Profile; 2],
     runs: u64,
     rest: Duration,
@@ -45,7 +45,7 @@ pub fn run(
     let moved = [reachable, home].map(|to| (to.name, Vec::new(), Vec::new())).into();
     let mut times = Times { moved, ..Times::default() };
     for round in 1..=runs {
-        let words = Words { both: &both, rate: RATE };
+        let words = ProgramArgs { both: &both, rate: RATE };
         let name = format!("dht-{round}");
         let job = Job { set: &set, name, words, limit: LIMIT };
         one(stage, &mut lab, &job, [home, reachable], rest, &mut times)
@@ -63,7 +63,7 @@ pub fn run(
 }
 
 fn one(
-    stage: &Stage,
+    stage: &RunContext,
     lab: &mut Lab,
     job: &Job<'_>,
     [home, reachable]: [&Profile; 2],
@@ -74,7 +74,7 @@ fn one(
     // Each side saves the other as a contact.
     let offered = job.offer_with(stage, &a, &["--save-as", "receiver"])?;
     let receiver = job.receive_with(stage, &b, &offered.code, &["--save-as", "sender"])?;
-    let found = job.settle(stage, offered, receiver)?;
+    let found = job.complete(stage, offered, receiver)?;
     eprintln!("{}: code: {} ({}) in {:.2?}", job.name, found.path, found.how, found.first_byte);
     times.code.push(found.first_byte);
     drop(b);
@@ -94,7 +94,7 @@ fn one(
 /// The same identity listens elsewhere and is called after `rest`. Returns the time to the first
 /// byte.
 fn call(
-    stage: &Stage,
+    stage: &RunContext,
     job: &Job<'_>,
     [a, elsewhere]: [&Host; 2],
     to: &str,

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::lab::Lab;
 use super::profile::Profile;
-use super::side::{Seen, Stage, relay_address};
-use super::transfer::{Job, Words, has_moved};
+use super::side::{RunContext, TimedEvent, relay_address};
+use super::transfer::{Job, ProgramArgs, has_moved};
 use crate::race::data::DataSet;
 
 /// File of the story: small and slow, so that its progress is visible.
@@ -42,29 +42,29 @@ pub struct Resumed {
 
 /// Kills the relay once and returns the result. Fails if the transfer did not continue by itself,
 /// or started again from the beginning.
-pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<Resumed> {
+pub fn run(stage: &RunContext, name: &str, profile: &Profile, file: File) -> Result<Resumed> {
     let set = DataSet::one_file(&stage.folder(&format!("{name}/data"))?, file.bytes)?;
     let mut lab = Lab::new()?;
     let home = format!("{name}/relay");
     let relay = stage.relay(&lab, &home)?;
     let (from, to) = (lab.host_behind(profile)?, lab.host_behind(profile)?);
     let address = relay_address();
-    let words = Words { both: &["--relay", &address], rate: file.rate };
+    let words = ProgramArgs { both: &["--relay", &address], rate: file.rate };
     let job = Job { set: &set, name: name.to_owned(), words, limit: LIMIT };
     let offered = job.offer(stage, &from)?;
     let mut receiver = job.receive(stage, &to, &offered.code)?;
     receiver.expect("a third of it", LIMIT, |seen| has_moved(seen, file.bytes / 3))?;
-    stage.say("the relay is killed");
+    stage.log("the relay is killed");
     relay.kill(lab.command("kill"))?;
     thread::sleep(DEAD_FOR);
-    stage.say("the relay is started again");
+    stage.log("the relay is started again");
     let back = Instant::now();
     let _relay = stage.relay(&lab, &home)?;
     let held = held(&receiver.seen);
     let next = receiver
         .expect("another byte", LIMIT, |seen| seen.at > back && has_moved(seen, held + 1))?;
     let held = self::held(&receiver.seen[..receiver.seen.len() - 1]);
-    let outcome = job.settle(stage, offered, receiver)?;
+    let outcome = job.complete(stage, offered, receiver)?;
     let moved = outcome.done["bytes_moved"].as_u64().context("done has no bytes_moved")?;
     ensure!(outcome.path == "relay", "it found another path: {}", outcome.path);
     let again = (held + moved).saturating_sub(file.bytes);
@@ -72,7 +72,7 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<R
 }
 
 /// Bytes that the receiver has reported so far.
-fn held(events: &[Seen]) -> u64 {
+fn held(events: &[TimedEvent]) -> u64 {
     let progress = events.iter().rev().find(|seen| seen.is("progress"));
     progress.and_then(|seen| seen.event["bytes"].as_u64()).unwrap_or_default()
 }

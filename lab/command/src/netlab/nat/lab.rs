@@ -127,7 +127,8 @@ impl Lab {
 
     /// Starts the servers of `nat-probe` at the public addresses; `program` is `wraith-netlab`.
     pub fn serve_nat_probes(&self, program: &Path) -> Result<[Server; 2]> {
-        let start = |[a, b]: [String; 2]| self.serve(program, &["nat-server", "--servers", &a, &b]);
+        let start =
+            |[a, b]: [String; 2]| self.start_server(program, &["nat-server", "--servers", &a, &b]);
         Ok([start(PUBLIC.map(|ip| ip.to_string()))?, start(PUBLIC_V6.map(|ip| ip.to_string()))?])
     }
 
@@ -137,11 +138,11 @@ impl Lab {
         let (network, nodes) = (DHT_NETWORK.to_string(), DHT_NODES.to_string());
         let words = ["dht-nodes", "--network", &network, "--nodes", &nodes];
         let first = Ipv4Addr::from_bits(DHT_NETWORK.to_bits() + 1);
-        Ok((self.serve(program, &words)?, format!("{first}:{DHT_PORT}")))
+        Ok((self.start_server(program, &words)?, format!("{first}:{DHT_PORT}")))
     }
 
     /// Starts a server on the internet, and waits until it is ready.
-    fn serve(&self, program: &Path, words: &[&str]) -> Result<Server> {
+    fn start_server(&self, program: &Path, words: &[&str]) -> Result<Server> {
         let mut command = self.command(program);
         let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().context("it was piped")?;

@@ -15,9 +15,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::lab::{Host, Lab, PUBLIC};
 use super::profile::Profile;
-use super::side::{Stage, relay_address, relay_addresses};
+use super::side::{RunContext, relay_address, relay_addresses};
 use super::spent;
-use super::transfer::{Job, Outcome, Words, is_direct};
+use super::transfer::{Job, Outcome, ProgramArgs, is_direct};
 use crate::race::data::DataSet;
 
 /// Number of files and rate: 2 MB in seven seconds, so that a path can be replaced during the
@@ -77,7 +77,7 @@ struct Probes {
 }
 
 /// Runs the plan and prints the tables. The error names the pairs with unexpected results.
-pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
+pub fn run(stage: &RunContext, plan: &Plan<'_>) -> Result<()> {
     let set = DataSet::small_files(&stage.folder("source")?, plan.files)?;
     let todo: VecDeque<_> = (1..=plan.runs)
         .flat_map(|round| plan.pairs.iter().map(move |pair| (round, *pair)))
@@ -113,7 +113,7 @@ fn pop<T>(queue: &Mutex<VecDeque<T>>) -> Option<T> {
 }
 
 fn one(
-    stage: &Stage,
+    stage: &RunContext,
     plan: &Plan<'_>,
     set: &DataSet,
     (round, from, to): (u64, &Profile, &Profile),
@@ -130,7 +130,7 @@ fn one(
     let (from, to) = (lab.host_behind(from)?, lab.host_behind(to)?);
     spent::count(&from)?;
     spent::count(&to)?;
-    let words = Words { both: &["--relay", &addresses], rate: RATE };
+    let words = ProgramArgs { both: &["--relay", &addresses], rate: RATE };
     let job = Job { set, name, words, limit: LIMIT };
     let result = transfer(stage, &job, &from, &to);
     drop(relays);
@@ -138,7 +138,12 @@ fn one(
     result
 }
 
-fn transfer(stage: &Stage, job: &Job<'_>, from: &Host, to: &Host) -> Result<(Outcome, Probes)> {
+fn transfer(
+    stage: &RunContext,
+    job: &Job<'_>,
+    from: &Host,
+    to: &Host,
+) -> Result<(Outcome, Probes)> {
     let sent = || Ok::<_, anyhow::Error>(spent::so_far(from)? + spent::so_far(to)?);
     let offered = job.offer(stage, from)?;
     let mut receiver = job.receive(stage, to, &offered.code)?;
@@ -146,7 +151,7 @@ fn transfer(stage: &Stage, job: &Job<'_>, from: &Host, to: &Host) -> Result<(Out
         is_direct(seen) || seen.is("done") || seen.is("error")
     })?;
     let until_direct = if is_direct(&direct) { Some(sent()?) } else { None };
-    let outcome = job.settle(stage, offered, receiver)?;
+    let outcome = job.complete(stage, offered, receiver)?;
     Ok((outcome, Probes { until_direct, at_end: sent()? }))
 }
 
@@ -237,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_what_was_measured() {
+    fn percentiles_are_those_of_the_samples() {
         let times = (1..=20).map(|n| Duration::from_millis(n * 100)).collect();
         assert_eq!(percentiles(times).unwrap(), "p50 1.00 s, p95 1.90 s, max 2.00 s");
         assert!(percentiles(Vec::new()).is_err());

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 
 use self::matrix::Plan;
 use self::profile::{PROFILES, Profile};
-use self::side::Stage;
+use self::side::RunContext;
 use super::peers::Programs;
 
 /// The access of most homes.
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
         return prove::prove(&programs.netlab, &profiles);
     }
     super::in_folder(|base| {
-        let stage = Stage {
+        let stage = RunContext {
             wraith: programs.wraith,
             netlab: programs.netlab,
             base: base.to_owned(),
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<()> {
             return dht::run(&stage, [named(HOME)?, named("open")?], args.runs, rest);
         }
         if args.story {
-            let stage = Stage { aloud: Some(Instant::now()), ..stage };
+            let stage = RunContext { aloud: Some(Instant::now()), ..stage };
             return story::run(&stage, named(HOME)?, named(HARD)?);
         }
         if args.killed {
@@ -149,7 +149,10 @@ pub fn smoke_test(programs: Programs, base: &Path) -> Result<()> {
         ["port-restricted:port-restricted", "symmetric-random:port-restricted", "only-443:double"];
     let pairs = pairs.map(pair_named).into_iter().collect::<Result<_>>()?;
     let Programs { wraith, netlab, .. } = programs;
-    matrix::run(&Stage { wraith, netlab, base: base.to_owned(), aloud: None }, &Plan::smoke(pairs))
+    matrix::run(
+        &RunContext { wraith, netlab, base: base.to_owned(), aloud: None },
+        &Plan::smoke(pairs),
+    )
 }
 
 /// Returns the reason why this machine cannot run the lab, if there is one.

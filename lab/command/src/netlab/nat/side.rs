@@ -26,12 +26,12 @@ const CLOSED: [(&str, &str); 3] =
 
 /// One event, and the time at which it was read.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct TimedEvent {
     pub at: Instant,
     pub event: Value,
 }
 
-impl Seen {
+impl TimedEvent {
     /// Returns whether the event is of this kind.
     pub fn is(&self, kind: &str) -> bool {
         self.event["event"] == kind
@@ -45,20 +45,20 @@ impl Seen {
 
 /// A running program.
 #[derive(Debug)]
-pub struct Side {
+pub struct RunningProgram {
     name: &'static str,
     child: Child,
     /// Process id of the program inside its PID namespace.
     pid: String,
-    incoming: Receiver<Seen>,
+    incoming: Receiver<TimedEvent>,
     said: Option<JoinHandle<String>>,
     /// Time at which it was started.
     pub started: Instant,
     /// Events so far, as far as the caller has waited for them.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<TimedEvent>,
 }
 
-impl Side {
+impl RunningProgram {
     /// Starts `program --json` with these arguments and a home folder of its own, by a shell in its
     /// namespace. Events are also printed, with the time since `aloud`.
     pub fn start(
@@ -102,8 +102,8 @@ impl Side {
         &mut self,
         what: &str,
         limit: Duration,
-        wanted: impl Fn(&Seen) -> bool,
-    ) -> Result<Seen> {
+        wanted: impl Fn(&TimedEvent) -> bool,
+    ) -> Result<TimedEvent> {
         let end = Instant::now() + limit;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -127,8 +127,8 @@ impl Side {
     }
 
     /// Reads events until the program ends, which must be successful and within the limit.
-    pub fn finish(mut self, limit: Duration) -> Result<Vec<Seen>> {
-        let is_end = |seen: &Seen| seen.is("done") || seen.is("error");
+    pub fn finish(mut self, limit: Duration) -> Result<Vec<TimedEvent>> {
+        let is_end = |seen: &TimedEvent| seen.is("done") || seen.is("error");
         let done = match self.seen.iter().find(|seen| is_end(seen)) {
             Some(done) => done.clone(),
             None => self.expect("done", limit, is_end)?,
@@ -174,12 +174,12 @@ impl Side {
 
 fn read_events(
     out: BufReader<ChildStdout>,
-    events: &mpsc::Sender<Seen>,
+    events: &mpsc::Sender<TimedEvent>,
     aloud: Option<(&str, Instant)>,
 ) {
     for line in out.lines().map_while(std::result::Result::ok) {
         let Ok(event) = serde_json::from_str(&line) else { continue };
-        let seen = Seen { at: Instant::now(), event };
+        let seen = TimedEvent { at: Instant::now(), event };
         if let (Some((name, since)), Some(text)) = (aloud, narrated(&seen)) {
             print_at(since, name, &text);
         }
@@ -190,7 +190,7 @@ fn read_events(
 }
 
 /// Describes an event for people; `None` if it is of no interest.
-fn narrated(seen: &Seen) -> Option<String> {
+fn narrated(seen: &TimedEvent) -> Option<String> {
     let way = || format!("{} ({}), {}", seen.text("path"), seen.text("how"), seen.text("address"));
     Some(match seen.text("event") {
         "listening" => format!("listens at {}", seen.text("address")),
@@ -227,7 +227,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
 
 /// The programs of a run, and the folder of its files.
 #[derive(Clone, Debug)]
-pub struct Stage {
+pub struct RunContext {
     pub wraith: PathBuf,
     pub netlab: PathBuf,
     pub base: PathBuf,
@@ -235,7 +235,7 @@ pub struct Stage {
     pub aloud: Option<Instant>,
 }
 
-impl Stage {
+impl RunContext {
     /// Creates a folder in [`Self::base`].
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.base.join(name);
@@ -244,7 +244,7 @@ impl Stage {
     }
 
     /// Prints an action of the lab itself, if this run is narrated.
-    pub fn say(&self, text: &str) {
+    pub fn log(&self, text: &str) {
         match self.aloud {
             Some(_) if text.is_empty() => println!(),
             Some(since) => print_at(since, "*", text),
@@ -259,25 +259,26 @@ impl Stage {
         host: &Host,
         home: &str,
         words: &[&str],
-    ) -> Result<Side> {
+    ) -> Result<RunningProgram> {
         let home = self.folder(home)?;
-        Side::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
+        RunningProgram::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
     }
 
     /// Starts a relay on the internet, at all its addresses. The relay accepts connections when
     /// this function returns.
-    pub fn relay(&self, lab: &Lab, home: &str) -> Result<Side> {
+    pub fn relay(&self, lab: &Lab, home: &str) -> Result<RunningProgram> {
         self.relay_at(lab, home, Ipv6Addr::UNSPECIFIED.into())
     }
 
     /// Starts a relay at this address alone.
-    pub fn relay_at(&self, lab: &Lab, home: &str, ip: IpAddr) -> Result<Side> {
+    pub fn relay_at(&self, lab: &Lab, home: &str, ip: IpAddr) -> Result<RunningProgram> {
         let home = self.folder(home)?;
         let state = home.join("relay").display().to_string();
         let listen = SocketAddr::new(ip, RELAY_PORT).to_string();
         let words = ["relay", "--listen", &listen, "--state", &state];
         let shell = lab.command("sh");
-        let mut relay = Side::start("relay", shell, &self.wraith, &home, &words, self.aloud)?;
+        let mut relay =
+            RunningProgram::start("relay", shell, &self.wraith, &home, &words, self.aloud)?;
         relay.expect("listening", START_TIMEOUT, |seen| seen.is("listening"))?;
         Ok(relay)
     }

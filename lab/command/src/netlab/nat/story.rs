@@ -10,57 +10,57 @@ use super::killed;
 use super::lab::{Host, Lab};
 use super::matrix::LIMIT;
 use super::profile::Profile;
-use super::side::{Stage, relay_address};
-use super::transfer::{Job, Words};
+use super::side::{RunContext, relay_address};
+use super::transfer::{Job, ProgramArgs};
 use crate::race::data::DataSet;
 
 const FILE_BYTES: u64 = 6_000_000;
 const RATE: &str = "2M";
 
 /// Runs the demonstration. Fails at the first unexpected result.
-pub fn run(stage: &Stage, home: &Profile, hard: &Profile) -> Result<()> {
+pub fn run(stage: &RunContext, home: &Profile, hard: &Profile) -> Result<()> {
     let set = DataSet::one_file(&stage.folder("source")?, FILE_BYTES)?;
     direct(stage, &set, home)?;
     relayed(stage, &set, hard)?;
-    stage.say("");
-    stage.say("Three: the same, and in the middle of it the relay is killed");
+    stage.log("");
+    stage.log("Three: the same, and in the middle of it the relay is killed");
     let resumed = killed::run(stage, "killed", hard, killed::SMALL)?;
-    stage.say(&resumed.describe());
+    stage.log(&resumed.describe());
     Ok(())
 }
 
-fn direct(stage: &Stage, set: &DataSet, home: &Profile) -> Result<()> {
-    stage.say("One: no servers, only a DHT (60 nodes), and a router at each home");
+fn direct(stage: &RunContext, set: &DataSet, home: &Profile) -> Result<()> {
+    stage.log("One: no servers, only a DHT (60 nodes), and a router at each home");
     let mut lab = Lab::new()?;
     let (_nodes, bootstrap) = lab.serve_dht(&stage.netlab)?;
     let hosts = [lab.host_behind(home)?, lab.host_behind(home)?];
     introduce(stage, home, &hosts);
     let both = ["--dht", "on", "--dht-bootstrap", &bootstrap];
-    let words = Words { both: &both, rate: RATE };
+    let words = ProgramArgs { both: &both, rate: RATE };
     let job = Job { set, name: "direct".into(), words, limit: LIMIT };
     let found = job.run(stage, &hosts[0], &hosts[1])?;
     ensure!(found.path == "direct", "it should have been direct: {}", found.path);
-    stage.say(&format!("every byte is the same; the first came after {:.2?}", found.first_byte));
+    stage.log(&format!("every byte is the same; the first came after {:.2?}", found.first_byte));
     Ok(())
 }
 
-fn relayed(stage: &Stage, set: &DataSet, hard: &Profile) -> Result<()> {
-    stage.say("");
-    stage.say("Two: both behind symmetric NATs, with a relay");
+fn relayed(stage: &RunContext, set: &DataSet, hard: &Profile) -> Result<()> {
+    stage.log("");
+    stage.log("Two: both behind symmetric NATs, with a relay");
     let mut lab = Lab::new()?;
     let _relay = stage.relay(&lab, "relayed/relay")?;
     let hosts = [lab.host_behind(hard)?, lab.host_behind(hard)?];
     introduce(stage, hard, &hosts);
     let address = relay_address();
-    let words = Words { both: &["--relay", &address], rate: RATE };
+    let words = ProgramArgs { both: &["--relay", &address], rate: RATE };
     let job = Job { set, name: "relayed".into(), words, limit: LIMIT };
     let found = job.run(stage, &hosts[0], &hosts[1])?;
     ensure!(found.path == "relay", "it should have been relayed: {}", found.path);
-    stage.say("every byte is the same");
+    stage.log("every byte is the same");
     Ok(())
 }
 
-fn introduce(stage: &Stage, profile: &Profile, [a, b]: &[Host; 2]) {
+fn introduce(stage: &RunContext, profile: &Profile, [a, b]: &[Host; 2]) {
     let (name, a, b) = (profile.name, a.public(), b.public());
-    stage.say(&format!("sender behind {a}, receiver behind {b}, both {name}"));
+    stage.log(&format!("sender behind {a}, receiver behind {b}, both {name}"));
 }

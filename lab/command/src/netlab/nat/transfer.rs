@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::lab::Host;
-use super::side::{START_TIMEOUT, Seen, Side, Stage};
+use super::side::{RunContext, RunningProgram, START_TIMEOUT, TimedEvent};
 use crate::race::data::DataSet;
 
 /// Result of one transfer, as reported by the receiver.
@@ -31,14 +31,14 @@ pub struct Outcome {
 
 /// A sender that waits for a receiver with its code.
 #[derive(Debug)]
-pub struct Offered {
-    pub sender: Side,
+pub struct WaitingSender {
+    pub sender: RunningProgram,
     pub code: String,
 }
 
 /// Arguments of both sides, and of each.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct ProgramArgs<'a> {
     pub both: &'a [&'a str],
     pub rate: &'a str,
 }
@@ -49,18 +49,23 @@ pub struct Job<'a> {
     pub set: &'a DataSet,
     /// Name of the run and of its folders.
     pub name: String,
-    pub words: Words<'a>,
+    pub words: ProgramArgs<'a>,
     pub limit: Duration,
 }
 
 impl Job<'_> {
     /// Starts the sender, and waits for its code.
-    pub fn offer(&self, stage: &Stage, host: &Host) -> Result<Offered> {
+    pub fn offer(&self, stage: &RunContext, host: &Host) -> Result<WaitingSender> {
         self.offer_with(stage, host, &["--no-contacts"])
     }
 
     /// Starts the sender with more arguments, and waits for its code.
-    pub fn offer_with(&self, stage: &Stage, host: &Host, more: &[&str]) -> Result<Offered> {
+    pub fn offer_with(
+        &self,
+        stage: &RunContext,
+        host: &Host,
+        more: &[&str],
+    ) -> Result<WaitingSender> {
         let source = path_text(&self.set.source)?;
         let words =
             [&["send"], self.words.both, more, &["--rate", self.words.rate, source]].concat();
@@ -69,22 +74,22 @@ impl Job<'_> {
             seen.is("ready") && !seen.text("code").is_empty()
         })?;
         let code = ready.text("code").to_owned();
-        Ok(Offered { sender, code })
+        Ok(WaitingSender { sender, code })
     }
 
     /// Starts the receiver.
-    pub fn receive(&self, stage: &Stage, host: &Host, code: &str) -> Result<Side> {
+    pub fn receive(&self, stage: &RunContext, host: &Host, code: &str) -> Result<RunningProgram> {
         self.receive_with(stage, host, code, &["--no-contacts"])
     }
 
     /// Starts the receiver with more arguments.
     pub fn receive_with(
         &self,
-        stage: &Stage,
+        stage: &RunContext,
         host: &Host,
         code: &str,
         more: &[&str],
-    ) -> Result<Side> {
+    ) -> Result<RunningProgram> {
         let target = stage.folder(&self.target())?;
         let target = path_text(&target)?;
         let words = [&["receive"], self.words.both, more, &["--yes", "-o", target, code]].concat();
@@ -92,7 +97,12 @@ impl Job<'_> {
     }
 
     /// Waits for both sides, and compares the received files.
-    pub fn settle(&self, stage: &Stage, mut offered: Offered, receiver: Side) -> Result<Outcome> {
+    pub fn complete(
+        &self,
+        stage: &RunContext,
+        mut offered: WaitingSender,
+        receiver: RunningProgram,
+    ) -> Result<Outcome> {
         let started = receiver.started;
         let received = receiver.finish(self.limit);
         let received = received.with_context(|| offered.sender.last_words())?;
@@ -102,10 +112,10 @@ impl Job<'_> {
     }
 
     /// Runs a whole transfer from one host to the other.
-    pub fn run(&self, stage: &Stage, from: &Host, to: &Host) -> Result<Outcome> {
+    pub fn run(&self, stage: &RunContext, from: &Host, to: &Host) -> Result<Outcome> {
         let offered = self.offer(stage, from)?;
         let receiver = self.receive(stage, to, &offered.code)?;
-        self.settle(stage, offered, receiver)
+        self.complete(stage, offered, receiver)
     }
 
     fn target(&self) -> String {
@@ -118,7 +128,7 @@ pub fn path_text(path: &Path) -> Result<&str> {
 }
 
 /// Evaluates the events of a receiver.
-fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
+fn outcome(started: Instant, events: &[TimedEvent]) -> Result<Outcome> {
     let paths = || events.iter().filter(|seen| seen.is("connected") || seen.is("path"));
     let last = paths().next_back().context("it never connected")?;
     let relayed = paths().find(|seen| seen.text("path") == "relay");
@@ -142,17 +152,17 @@ fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
 }
 
 /// Returns the first progress event with at least one byte.
-pub fn first_byte(events: &[Seen]) -> Option<&Seen> {
+pub fn first_byte(events: &[TimedEvent]) -> Option<&TimedEvent> {
     events.iter().find(|seen| has_moved(seen, 1))
 }
 
 /// Returns whether the event reports at least `bytes` bytes.
-pub fn has_moved(seen: &Seen, bytes: u64) -> bool {
+pub fn has_moved(seen: &TimedEvent, bytes: u64) -> bool {
     seen.is("progress") && seen.event["bytes"].as_u64().is_some_and(|moved| moved >= bytes)
 }
 
 /// Returns whether the event reports a path without a relay.
-pub fn is_direct(seen: &Seen) -> bool {
+pub fn is_direct(seen: &TimedEvent) -> bool {
     (seen.is("connected") || seen.is("path")) && ["direct", "lan"].contains(&seen.text("path"))
 }
 
@@ -162,8 +172,8 @@ mod tests {
 
     use super::*;
 
-    fn events(begin: Instant, list: &[(u64, Value)]) -> Vec<Seen> {
-        let seen = |(ms, event): &(u64, Value)| Seen {
+    fn events(begin: Instant, list: &[(u64, Value)]) -> Vec<TimedEvent> {
+        let seen = |(ms, event): &(u64, Value)| TimedEvent {
             at: begin + Duration::from_millis(*ms),
             event: event.clone(),
         };
@@ -190,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_connected_or_lost_files_is_no_outcome() {
+    fn runs_without_a_connection_or_with_lost_files_are_no_outcome() {
         let begin = Instant::now();
         assert!(outcome(begin, &[]).is_err());
         let all = events(

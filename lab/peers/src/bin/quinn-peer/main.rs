@@ -77,7 +77,7 @@ fn main() -> Result<()> {
     let options = Options::parse();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match options.side {
-        Some(Side::Serve { address }) => runtime.block_on(serve(&options, address)),
+        Some(Side::Serve { address }) => runtime.block_on(run_server(&options, address)),
         Some(Side::Send { address }) => runtime.block_on(send(&options, address)),
         None => {
             let (_server, line) = ServerProcess::start()?;
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     }
 }
 
-async fn serve(options: &Options, address: SocketAddr) -> Result<()> {
+async fn run_server(options: &Options, address: SocketAddr) -> Result<()> {
     if options.pin {
         pin_to(1)?;
     }

@@ -70,7 +70,7 @@ enum Side {
 fn main() -> Result<()> {
     let options = Options::parse();
     match options.side {
-        Some(Side::Serve { address }) => serve(&options, address),
+        Some(Side::Serve { address }) => run_server(&options, address),
         Some(Side::Send { address }) => send(&options, address),
         None if options.in_turn => in_turn(&options),
         None => {
@@ -80,7 +80,7 @@ fn main() -> Result<()> {
     }
 }
 
-fn serve(options: &Options, address: SocketAddr) -> Result<()> {
+fn run_server(options: &Options, address: SocketAddr) -> Result<()> {
     if options.pin {
         pin_to(1)?;
     }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_and_what_was_touched_does_not() {
+    fn sealed_packets_open_and_changed_ones_do_not() {
         let cipher = Cipher::new().unwrap();
         let number = Number { round: 3, index: (1 << 40) - 1, end: true };
         let mut datagram = [0; 5 + OVERHEAD_BYTES];

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_told_apart_by_name_and_bytes() {
+    fn events_are_distinguished_by_name_and_bytes() {
         let event = |bytes: u32, rate: f64| {
             format!(
                 r#"{{"event":"speed","name":"SM3 hash","bytes":{bytes},"operations_per_second":{rate},"backend":"own","scope":"x"}}"#

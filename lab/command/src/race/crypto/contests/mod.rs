@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_raced_is_a_row_of_the_references() {
+    fn every_race_is_a_row_of_the_references() {
         let at_c: BTreeSet<_> = absent::rows_of_c().map(str::to_lowercase).collect();
         let at_rs: BTreeSet<_> = absent::rows_of_rs().collect();
         assert!(at_c.len() == 323 && at_rs.len() == 316, "{} {}", at_c.len(), at_rs.len());
