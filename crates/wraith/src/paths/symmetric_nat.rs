@@ -147,7 +147,8 @@ impl SocketPaths {
         }
         self.close_when_silent();
         let many = PortGuessing::Sockets(opened.clone());
-        let started = self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
+        let started =
+            self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
         let followed = async {
             while self.inner.node.route(&path.remote()).kind == PathKind::Relay {
                 if events.next().await.is_err() {
