@@ -72,6 +72,13 @@ pub(super) async fn run(
     let mut timeouts = settings.timeouts;
     timeouts.first = Some(timeouts.to_find(!dialler.places.stores.is_empty()));
     let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));
+    // Recorded before the question: another receiver may accept and finish before this process
+    // hears of it, and reports its end only to those that wait.
+    if consent.is_open()
+        && let Err(error) = receiving.record_waiting()
+    {
+        shared.publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
+    }
     let into = target.to_string();
     let fetching = FetchAttempt {
         node: node.clone(),
@@ -113,7 +120,8 @@ pub(super) async fn run(
     }
     let is_elsewhere =
         result.as_ref().is_err_and(|error| error.kind() == ErrorKind::ReceivedElsewhere);
-    if is_over || is_elsewhere {
+    let is_accepted = consent.decision().is_some_and(|decision| decision.is_yes());
+    if is_over || is_elsewhere || !is_accepted {
         receiving.end(result.is_ok().then_some(&into));
     }
     if let Ok(received) = &result {
@@ -172,7 +180,11 @@ async fn resolve(
     publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     let ticket = decode_delivered_ticket(&met.ticket)?;
     let saved = Some(store_ticket(node, &code, &ticket, publisher));
-    Ok(ResolvedSource { ticket: nearest_first(&ticket, met.from), saved, stored_call: met.punch_request })
+    Ok(ResolvedSource {
+        ticket: nearest_first(&ticket, met.from),
+        saved,
+        stored_call: met.punch_request,
+    })
 }
 
 /// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the
@@ -215,12 +227,9 @@ impl FetchAttempt {
     /// The user accepted in another process first.
     async fn wait_for_first_acceptance(&self) -> Result<(), Error> {
         let FetchJob { consent, receiving, shared, .. } = &self.job;
-        let note = |what| shared.publisher.publish(Event::Note { path: String::new(), what });
-        note(BOTH_ASKED.to_owned());
-        let waiting = receiving.as_ref().map(|receiving| receiving.record_waiting());
-        if let Some(Err(error)) = waiting {
-            note(error.to_string());
-        }
+        shared
+            .publisher
+            .publish(Event::Note { path: String::new(), what: BOTH_ASKED.to_owned() });
         loop {
             if let Some(other) = receiving.as_ref().and_then(|receiving| receiving.other()) {
                 return Err(received_by(other));

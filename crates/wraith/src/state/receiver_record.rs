@@ -9,8 +9,9 @@
 //! to a dead process and is not reported. After a crash of the machine no record is needed, so
 //! records are written in place and not flushed.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -123,7 +124,7 @@ impl ReceiverRecord {
         let mut held = self.lock_file();
         let mut write = || -> io::Result<()> {
             if held.is_none() {
-                *held = lock(&path)?;
+                *held = Some(create_locked(&path)?);
             }
             held.as_ref().map_or(Ok(()), |mut file| {
                 file.set_len(0)?;
@@ -230,9 +231,21 @@ impl ReceiverRecord {
     }
 }
 
+/// Creates a record that is locked before it has its name. A record that exists unlocked for a
+/// moment could be read as that of a dead process, or be taken over by a receiver that starts.
+fn create_locked(path: &Path) -> io::Result<File> {
+    let new = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    file.lock()?;
+    fs::rename(&new, path)?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs::OpenOptions;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
     use std::time::SystemTime;
 
     use wraith_crypto::SecretIdentity;
@@ -296,6 +309,33 @@ mod tests {
         assert_eq!(other.other(), None, "it has taken over, and has not accepted");
         heir.record_accepted("/here").unwrap();
         assert!(other.other().is_some());
+    }
+
+    #[test]
+    fn a_record_is_written_while_others_read_and_start() {
+        let home = tempfile::tempdir().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let reader = receiving(home.path(), 1);
+                while !is_over.load(Relaxed) {
+                    reader.other();
+                    // It takes over a record that is not locked.
+                    receiving(home.path(), 1);
+                }
+            });
+            let waits = receiving(home.path(), 1);
+            let missed = (0..300).filter(|_| {
+                let one = receiving(home.path(), 1);
+                one.record_accepted("/here").unwrap();
+                let is_reported = waits.other().is_some();
+                one.end(None);
+                !is_reported
+            });
+            let missed = missed.count();
+            is_over.store(true, Relaxed);
+            assert_eq!(missed, 0);
+        });
     }
 
     #[test]
