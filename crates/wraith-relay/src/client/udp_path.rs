@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | requesting | 300 ms, 600 ms, 1.2 s after the previous request | bound | after the third: down |
 //! | bound | 15 s ± 20 % after the answer, or after one second of silence while sending | bound | as requesting |
-//! | down | after a minute | bound | down |
+//! | down | after 4 s, 8 s, 16 s, 32 s, then every minute | bound | down |
 //!
 //! A route that appears later, through a proxy, starts in `requesting`. When it closes, no further
 //! requests are sent.
@@ -25,8 +25,10 @@ const REQUESTS_MAX: u32 = 3;
 /// Interval between confirmations of an address. It is below the 30 s of NAT bindings (RFC 4787
 /// requires two minutes; many NATs use less).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Wait before the next attempt after UDP was blocked.
-const RETRY_INTERVAL: Duration = Duration::from_secs(60);
+/// Wait before the next attempt after UDP was blocked; it doubles with each attempt that fails. A
+/// machine or a path that is busy for a moment does not stay on TLS for a minute.
+const FIRST_RETRY: Duration = Duration::from_secs(4);
+const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// Path state and request timer; see the module documentation.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct UdpPath {
     outstanding: Option<(u64, Instant, u32)>,
     bound: bool,
     next: Option<Instant>,
+    /// Wait after the next attempt that fails.
+    retry: Duration,
     observed: Option<SocketAddr>,
 }
 
@@ -53,7 +57,14 @@ pub enum UdpAction {
 impl UdpPath {
     /// Creates the state before the first request. `now` is `None` for a relay without UDP.
     pub fn new(now: Option<Instant>) -> Self {
-        Self { counter: 0, outstanding: None, bound: false, next: now, observed: None }
+        Self {
+            counter: 0,
+            outstanding: None,
+            bound: false,
+            next: now,
+            retry: FIRST_RETRY,
+            observed: None,
+        }
     }
 
     /// Restarts after a reconnection of the same session or a new UDP route. Counters keep rising.
@@ -84,7 +95,8 @@ impl UdpPath {
         let attempts = self.outstanding.map_or(0, |(_, _, attempts)| attempts);
         if attempts >= REQUESTS_MAX {
             self.outstanding = None;
-            self.next = Some(now + RETRY_INTERVAL);
+            self.next = Some(now + self.retry);
+            self.retry = LAST_RETRY.min(self.retry * 2);
             return if std::mem::take(&mut self.bound) {
                 UdpAction::Use(false)
             } else {
@@ -147,6 +159,7 @@ impl UdpPath {
                     return (UdpAction::None, None);
                 };
                 self.outstanding = None;
+                self.retry = FIRST_RETRY;
                 self.observed = Some(observed);
                 let fifth = KEEP_ALIVE.as_millis() as u64 / 5;
                 let spread = Duration::from_millis(random.below(2 * fifth + 1));
@@ -225,6 +238,37 @@ mod tests {
         let (action, _) =
             path.on_message(now, Binding::Bound { counter, observed: seen() }, &mut random);
         assert_eq!(action, UdpAction::Use(true));
+    }
+
+    #[test]
+    fn a_path_that_is_down_is_tried_again_soon_and_then_less_and_less_often() {
+        let (mut now, mut random) = (Instant::now(), Random::new().unwrap());
+        let mut path = UdpPath::new(Some(now));
+        let mut waits = Vec::new();
+        let mut counter = 0;
+        while waits.len() < 6 {
+            now = path.timeout().unwrap();
+            match path.on_timeout(now) {
+                UdpAction::Send(Binding::Bind { counter: sent, .. }) => counter = sent,
+                _ => waits.push((path.timeout().unwrap() - now).as_secs()),
+            }
+        }
+        assert_eq!(waits, [4, 8, 16, 32, 60, 60]);
+        // An answer starts the series anew.
+        now = path.timeout().unwrap();
+        let UdpAction::Send(Binding::Bind { counter: sent, .. }) = path.on_timeout(now) else {
+            panic!()
+        };
+        assert_eq!(sent, counter + 1);
+        let bound = Binding::Bound { counter: sent, observed: seen() };
+        assert_eq!(path.on_message(now, bound, &mut random).0, UdpAction::Use(true));
+        loop {
+            now = path.timeout().unwrap();
+            if path.on_timeout(now) == UdpAction::Use(false) {
+                break;
+            }
+        }
+        assert_eq!(path.timeout().unwrap() - now, FIRST_RETRY);
     }
 
     #[test]
