@@ -1,5 +1,8 @@
-//! Joins with a code, once. Also maps the ways in which a code can end without a meeting of the two
-//! sides to errors of this crate: for the joiner, who typed the code, and for the creator.
+//! Joins with a code. This machine tries each code at most once, also after a restart: it records
+//! the code as spent before the attempt.
+//!
+//! Also maps the ways in which a code can end without a meeting of the two sides to errors of this
+//! crate: for the joiner, whose user typed the code, and for the creator.
 
 use std::sync::Arc;
 use std::time::Duration;

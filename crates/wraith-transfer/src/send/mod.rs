@@ -1,4 +1,5 @@
-//! The sender: serves one receiver over one connection (SPEC §10).
+//! The sender: serves one receiver over one connection (SPEC §10). A fast transfer uses further
+//! connections beside it (SPEC §10.13).
 //!
 //! Threads:
 //!
@@ -19,7 +20,7 @@
 //! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
 //! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
 //! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream that the receiver has not confirmed |
-//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | conditions for parallel connections |
+//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | ≥ 400 MB/s, ≤ 5 ms, ≥ 256 MiB | rate, round-trip time and remaining bytes from which further connections are used |
 
 mod delta;
 mod delta_requests;

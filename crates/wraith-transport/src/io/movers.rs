@@ -1,5 +1,6 @@
-//! The movers of one endpoint: UDP first, then those of the application, each with the batches that
-//! it could not send yet.
+//! The movers of one endpoint. A mover carries datagrams: the first is the UDP socket, further ones
+//! come from the application, such as a relay client. Each has a queue of the batches that it could
+//! not send yet.
 //!
 //! A batch that a mover did not send is held for that mover, with its buffer. Until the batch is
 //! sent, the core is not asked for more datagrams to this mover's addresses. So the batch is

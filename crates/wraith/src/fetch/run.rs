@@ -227,9 +227,7 @@ impl FetchAttempt {
     /// The user accepted in another process first.
     async fn wait_for_first_acceptance(&self) -> Result<(), Error> {
         let FetchJob { consent, receiving, shared, .. } = &self.job;
-        shared
-            .publisher
-            .publish(Event::Note { path: String::new(), what: BOTH_ASKED.to_owned() });
+        shared.publisher.publish(Event::Note { path: String::new(), what: BOTH_ASKED.to_owned() });
         loop {
             if let Some(other) = receiving.as_ref().and_then(|receiving| receiving.other()) {
                 return Err(received_by(other));

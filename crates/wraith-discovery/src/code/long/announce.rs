@@ -1,8 +1,10 @@
-//! Long codes, the creator's side: waits at all record stores.
+//! Long codes, the creator's side: waits for joiners at all record stores, such as the DHT.
 //!
-//! Each store has a task. The task keeps the offer published for the current hour and, ahead of
-//! time, for the next. It looks for joiners in all hours in which the offer may have been found.
-//! The tasks share one [`CodeUses`], so the uses count across all stores.
+//! Records are stored under keys that change every hour (SPEC §11.9). Each store has a task. The
+//! task keeps the creator's offer published under the key of the current hour and, ahead of time,
+//! of the next. A joiner answers under the key of the hour in which it found the offer, so the task
+//! looks for answers under all those keys. The tasks share one [`CodeUses`], so a use at one store
+//! is a use at all of them.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
