@@ -1,4 +1,5 @@
-//! Journals of finished files, kept for reuse.
+//! Journals of finished files, kept for reuse. A journal records which chunks of an unfinished file
+//! are verified.
 //!
 //! Without the pool, a tree of many files would create and remove one journal each. ext4 does not
 //! reuse an inode for a while after it was freed. During that time, every creation searches through

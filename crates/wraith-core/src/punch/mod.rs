@@ -13,7 +13,8 @@
 //!
 //! - A packet is answered or believed only if it is authentic under one of the endpoint's secrets.
 //!   The exception is the reply to a request in the clear, if it comes from the address asked.
-//! - A datagram that belongs to no secret costs one hash for each secret, within a budget.
+//! - A datagram that belongs to no secret costs one hash for each secret. Beyond 2^18 hashes per
+//!   second, datagrams that may belong to a punch are dropped unread.
 //! - All unproven addresses together get few packets.
 
 mod attempt;

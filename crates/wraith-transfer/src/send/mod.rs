@@ -19,7 +19,7 @@
 //! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond the data in flight |
 //! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
 //! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
-//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | bytes of a byte stream that the receiver has not confirmed |
+//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | input of `wraith send -` that is kept because the receiver has not confirmed it |
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | ≥ 400 MB/s, ≤ 5 ms, ≥ 256 MiB | rate, round-trip time and remaining bytes from which further connections are used |
 
 mod delta;

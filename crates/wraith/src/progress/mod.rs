@@ -1,5 +1,5 @@
 //! Progress of a transfer: reads the counters of its connections on demand, and converts them to
-//! sizes, shares and rates for people.
+//! sizes, percentages and rates for people.
 //!
 //! Invariant: reading the progress does not slow the transfer. This module has no timer: the caller
 //! chooses the interval. The rate is correct for any interval up to one second.
