@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
     println!("{}, load {}, {}", machine::hardware(), machine::load(), machine::today());
     println!("{} MB of random bytes, loopback, both sides from the page cache\n", args.megabytes);
     println!(
-        "| case | who | bytes on the wire | beyond the change | seconds | peak memory of each side |"
+        "| case | program | bytes on the wire | beyond the change | seconds | peak memory of each side |"
     );
     println!("|---|---|--:|--:|--:|--:|");
     for case in [Case::Appended, Case::Prepended, Case::Edited] {

@@ -236,9 +236,12 @@ fn render(rows: &[(Cell, Vec<Sample>)]) -> String {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut out = format!(
         "# One flow beside another\n\n\
-         `cargo lab {}` on {}. Two flows share {MBIT} Mbit/s, from the same moment on: one of the kernel's TCP and the one \
-         named on the left. Its share of the bytes that left the link, then what both used of the link's rate, then what \
-         the queue added to a round trip (p50 / p95). TCP beside TCP, below, is what to hold it against.\n",
+         `cargo lab {}` on {}. Two flows start at the same moment and share {MBIT} Mbit/s: one flow of the kernel's TCP and \
+         the flow named on the left. Each cell shows three values:\n\n\
+         - the share of the named flow in the bytes that left the link,\n\
+         - the part of the link's rate that both flows used,\n\
+         - the delay that the queue added to a round trip (p50 / p95).\n\n\
+         The rows of TCP beside TCP are the standard of comparison.\n",
         words.join(" "),
         machine(),
     );

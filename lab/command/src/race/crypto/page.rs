@@ -15,17 +15,12 @@ const END: &str = "<!-- crypto race: end -->\n";
 
 /// Work within the measured time of each contender, according to its source.
 const SCOPES: &str = "\
-What is within the time of an operation:
+What the time of an operation includes:
 
-- wraith: `wraith speed --list` says it of each row. Keys are set up before, but for authentication codes and for rows with \"new key\". A block alone is a row of ECB with 16 bytes.
-- OpenSSL sets keys up before, those of authentication codes too; of AEADs it measures a record with 13 bytes of associated data, and does not look whether it opened; of RSA, PKCS #1 v1.5; \
-it signs 20 to 36 bytes, which it does not hash, but with Ed25519, Ed448 and SM2.
-- openHiTLS sets the key of a cipher up before, and writes into other memory. With every text of GCM and CCM it makes a context and sets the key up; 128 bytes of associated data belong to it, and \
-the tag is not checked when it decrypts. Of ChaCha20-Poly1305 it measures the text alone, without associated data, tag and key. With every authentication code it makes a context and sets the key up. \
-It signs 32 bytes, hashed; with RSA as PKCS #1 v1.5 has it. Its XTS stops after 16 MiB, so the median of nine short runs is its figure. \
-It takes no text above 16384 bytes, unless the three buffers of that size in its benchmark.h and cipher_bench.c are made larger, as the rows of 65536 bytes need.
-- openhitls-rs sets the key up with every text and writes it into new memory (CTR and OFB: in place); 9 bytes of associated data belong to it. Of ChaCha20-Poly1305, and of a block alone, the key is set up before. \
-Of SHAKE it reads as many bytes as it took in (\"long output\" here). With ECDSA and RSA it signs a digest, else about 35 bytes.
+- wraith: `wraith speed --list` names it per row. Keys are set up before the measurement, except for authentication codes and in rows with \"new key\". A single block is a row of ECB with 16 bytes.
+- OpenSSL sets up keys before the measurement, also those of authentication codes. For an AEAD it measures a record with 13 bytes of associated data, and ignores whether opening succeeds. RSA is PKCS #1 v1.5. It signs 20 to 36 bytes without hashing them; only Ed25519, Ed448 and SM2 include the hash.
+- openHiTLS sets up the key of a cipher before the measurement, and writes into another buffer. For GCM and CCM it creates a context and sets up the key per text, with 128 bytes of associated data; decryption does not check the tag. For ChaCha20-Poly1305 it measures the text alone, without associated data, tag and key. For authentication codes it creates a context and sets up the key per message. It signs 32 bytes and hashes them; RSA is PKCS #1 v1.5. Its XTS stops after 16 MiB, so the figure is the median of nine short runs. For the rows of 65536 bytes, three buffers of 16384 bytes in its benchmark.h and cipher_bench.c must be made larger.
+- openhitls-rs sets up the key per text and writes into new memory (CTR and OFB: in place), with 9 bytes of associated data. For ChaCha20-Poly1305 and a single block, the key is set up before. Its SHAKE reads as many bytes as it absorbed (\"long output\" here). ECDSA and RSA sign a digest; the others sign about 35 bytes.
 ";
 
 /// Writes table and chart.
@@ -72,7 +67,7 @@ pub fn section(results: &Results) -> String {
     }
     let _ = write!(
         out,
-        "\nWhat the others measure beside:\n\n{}",
+        "\nFurther measurements of the others:\n\n{}",
         absent::table(OPENHITLS, OPENHITLS_RS)
     );
     out

@@ -18,7 +18,7 @@ struct Absent {
 const ABSENT: [Absent; 14] = [
     Absent {
         what: "SM9",
-        why: "it is identity-based: whoever makes the keys can read and sign everything",
+        why: "it is identity-based: the key generator can read and sign everything",
         c: &["sm9 "],
         rs: &["sm9/"],
     },
