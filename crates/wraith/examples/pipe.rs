@@ -12,7 +12,9 @@ async fn main() -> Result<(), wraith::Error> {
         match (offer.code(), offer.ticket()) {
             (Some(code), _) => println!("{code}"),
             (None, Some(ticket)) => println!("{ticket}"),
-            (None, None) => unreachable!("only an offer to a contact has neither"),
+            (None, None) => {
+                println!("only earlier receivers can fetch: {:?}", offer.continues_for())
+            }
         }
         return offer.finished().await?.complete();
     };

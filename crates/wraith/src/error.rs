@@ -43,7 +43,7 @@ pub enum ErrorKind {
     Protocol,
     /// One of the two sides cancelled. The same transfer can be resumed.
     Cancelled,
-    /// The receiver only looked; the offer stays valid.
+    /// The receiver postponed its answer; the offer stays valid.
     Later,
     /// Another program with the same identity receives the offer; its user accepted first.
     ReceivedElsewhere,

@@ -1,4 +1,4 @@
-//! Events of offers, fetches and listeners, and the [`Observer`] trait. `publisher` distributes
+//! Events of offers, fetches and listeners, and the [`Observer`] trait. `event_publisher` distributes
 //! them.
 
 use std::path::PathBuf;
@@ -138,8 +138,8 @@ pub enum Event {
         /// The remark as text.
         what: String,
     },
-    /// The state of this run cannot be stored, for the reason in this text. A repeated call does
-    /// not resume it.
+    /// The state of this run cannot be stored, for the reason in this text. A later run cannot
+    /// resume it.
     StateNotStored(String),
     /// The connection was lost. This side searches for the peer again, or waits for it.
     ConnectionLost {
@@ -148,7 +148,7 @@ pub enum Event {
         /// Seconds until this side gives up.
         seconds_left: u64,
     },
-    /// A peer used a ticket that a code brought to another machine. It received nothing.
+    /// A peer used a ticket that a code had delivered to another machine. The peer was rejected.
     UnauthorizedPeer,
     /// A listener with [`AcceptFilter::AskUser`](crate::AcceptFilter::AskUser) refused a stranger's
     /// offer without asking, because there were too many.
@@ -156,7 +156,7 @@ pub enum Event {
         /// Number of refused offers since the listener started.
         total: u64,
     },
-    /// The receiver only looked at the offer, which stays valid.
+    /// The receiver postponed its answer; the offer stays valid.
     OfferPostponed,
     /// The code admits no further receivers, for this reason. Receivers that are already connected
     /// are still served.
@@ -165,7 +165,8 @@ pub enum Event {
     Sent {
         /// The report of the transfer.
         report: Arc<SendReport>,
-        /// Bytes settled on the last connection.
+        /// Bytes that were transferred, were already present, or belong to failed files; on the last
+        /// connection.
         bytes: u64,
     },
     /// The receiver's receipt was written to this file ([`crate::OfferBuilder::receipt`]).

@@ -133,3 +133,47 @@ fn a_killed_receiver_is_resumed_at_once() {
     assert_eq!(again.all("reconnecting").count(), 0, "it is not taken for another");
     scene.assert_arrived(&again, "here");
 }
+
+#[test]
+fn all_forgotten_questions_end_when_another_window_accepts() {
+    let scene = Scene::new();
+    let (one, _nobody) = scene.asking("one");
+    let (two, _also_nobody) = scene.asking("two");
+    let third = scene.accepting("third", &[]);
+    let process = third.pid();
+    let third = third.finish();
+    scene.assert_told(&one.finish(), process, "third");
+    scene.assert_told(&two.finish(), process, "third");
+    scene.assert_arrived(&third, "third");
+}
+
+/// The next run continues for the killed receiver that had accepted: the sender keeps the place for
+/// it.
+#[test]
+fn a_run_continues_for_a_killed_receiver_that_had_accepted_beside_one_that_waited() {
+    let scene = Scene::new();
+    let (waits, _nobody) = scene.asking("elsewhere");
+    let mut accepted = scene.accepting("here", SLOWLY);
+    accepted.event("accept");
+    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    waits.kill();
+    accepted.kill();
+    let again = scene.accepting("here", &[]).finish();
+    scene.assert_arrived(&again, "here");
+}
+
+/// Without a record the receiver has no number, so the sender does not keep its place.
+#[test]
+fn without_a_folder_for_records_a_killed_receiver_is_continued_too() {
+    let scene = Scene::new();
+    let home = scene.world.path("home-receiver");
+    std::fs::create_dir_all(&home).unwrap();
+    // A file in the place of the folder: no record can be written.
+    std::fs::write(home.join("receiving"), "").unwrap();
+    let mut killed = scene.accepting("here", SLOWLY);
+    killed.event("accept");
+    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    killed.kill();
+    let again = scene.accepting("here", &[]).finish();
+    scene.assert_arrived(&again, "here");
+}

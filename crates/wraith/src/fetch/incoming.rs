@@ -65,7 +65,7 @@ impl OfferRequest {
 
 /// An offer that waits for an answer. Drop without an answer postpones it: the sender keeps
 /// waiting, and the same code or ticket can fetch it later.
-#[must_use = "dropping it puts the offer off"]
+#[must_use = "dropping it postpones the offer"]
 #[derive(Debug)]
 pub struct Incoming {
     asked: PendingOffer,

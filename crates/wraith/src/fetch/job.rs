@@ -62,7 +62,9 @@ impl FetchJob {
         let publisher = Arc::clone(&self.shared.publisher);
         options.decide = Box::new(move |proposal| {
             let decision = consent.wait(proposal);
-            if let (true, Some(receiving)) = (decision.is_yes(), &receiving)
+            // Without a number there is no record, as was reported at the start.
+            let recorded = receiving.as_ref().filter(|receiving| receiving.instance().is_some());
+            if let (true, Some(receiving)) = (decision.is_yes(), recorded)
                 && let Err(error) = receiving.record_accepted(&into)
             {
                 publisher.publish(Event::Note { path: String::new(), what: error.to_string() });

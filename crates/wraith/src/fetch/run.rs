@@ -72,12 +72,12 @@ pub(super) async fn run(
     let mut timeouts = settings.timeouts;
     timeouts.first = Some(timeouts.to_find(!dialler.places.stores.is_empty()));
     let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));
-    // Recorded before the question: another receiver may accept and finish before this process
-    // hears of it, and reports its end only to those that wait.
-    if consent.is_open()
-        && let Err(error) = receiving.record_waiting()
-    {
-        shared.publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
+    // Recorded before the connection: the record makes the number under which the sender knows this
+    // receiver. Another receiver may also accept and finish before this process is told of it, and
+    // it reports its end only to those that wait.
+    if let Err(error) = receiving.record_waiting() {
+        let what = format!("{error}; other wraith processes of yours cannot see this one");
+        shared.publisher.publish(Event::Note { path: String::new(), what });
     }
     let into = target.to_string();
     let fetching = FetchAttempt {
@@ -266,7 +266,8 @@ impl ResumableTransfer for FetchAttempt {
     /// be the first to accept. After a yes it is too late, unless the other receiver died without a
     /// trace; the sender forgets such a receiver soon.
     async fn retry_elsewhere(&mut self) -> Result<(), Error> {
-        let is_asked = self.job.consent.is_open();
+        // An offer that was never shown is not asked about, although the consent is still open.
+        let is_asked = self.job.consent.is_open() && self.job.consent.shown().is_some();
         if is_asked {
             self.wait_for_first_acceptance().await?;
         }

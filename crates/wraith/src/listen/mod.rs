@@ -124,8 +124,7 @@ impl ListenBuilder {
     /// Starts to listen.
     ///
     /// # Errors
-    /// The contacts cannot be read (contacts and strangers then look alike), or listening on the
-    /// address failed.
+    /// The contacts cannot be read, or listening on the address failed.
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, accept_filter, bind, rate, preview, observer } = self;
         let watch = {

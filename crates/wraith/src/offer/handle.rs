@@ -41,7 +41,7 @@ impl Offer {
     /// Returns the ticket, which contains everything a receiver needs. The ticket is a secret, and
     /// valid for any peer that has it.
     ///
-    /// `None` for an offer to a contact and for an offer by code. A ticket delivered by a code is
+    /// `None` for an offer by code, to a contact or to an invitation. A ticket delivered by a code is
     /// valid only for the identity that had the code, and is not shown.
     pub fn ticket(&self) -> Option<&Ticket> {
         self.shown.as_ref()?.ticket.as_ref()

@@ -90,10 +90,11 @@ impl ReceiverRecord {
         receiving
     }
 
-    /// Returns the number that identifies this receiver to the sender. `None` if records cannot be
-    /// stored: a successor of a dead process could then not be told from a stranger's.
+    /// Returns the number that identifies this receiver to the sender. `None` without a locked
+    /// record: a successor could not take over the number then, and the sender would keep the place
+    /// for a dead process.
     pub fn instance(&self) -> Option<u64> {
-        self.folder.as_ref().map(|_| self.instance)
+        self.lock_file().as_ref().map(|_| self.instance)
     }
 
     /// Publishes this receiver to other processes: its user has accepted.
@@ -138,11 +139,8 @@ impl ReceiverRecord {
     /// Returns another process that receives the same transfer, or that finished while this one
     /// waited.
     pub fn other(&self) -> Option<OtherReceiver> {
-        let found = self.others(|path, record| {
-            let StoredRecord { process, folder, is_finished, .. } = record?;
-            if is_finished {
-                let _ = fs::remove_file(path);
-            }
+        let found = self.others(|_, record| {
+            let StoredRecord { process, folder, .. } = record?;
             (!folder.is_empty()).then_some(OtherReceiver { process, folder })
         });
         found.into_iter().next()
@@ -151,15 +149,28 @@ impl ReceiverRecord {
     /// Ends this receiver for good, so that no other process takes it over. `into` is the folder of
     /// the complete transfer; `None` if it is not complete.
     pub fn end(&self, into: Option<&str>) {
-        let is_awaited =
-            !self.others(|_, record| record.filter(|r| r.folder.is_empty())).is_empty();
-        let is_published = into.is_some_and(|into| is_awaited && self.write(into, true).is_ok());
+        let is_published =
+            into.is_some_and(|into| self.is_awaited() && self.write(into, true).is_ok());
         if let (Some(path), Some(_locked)) = (self.path(self.instance), self.lock_file().take())
             && !is_published
         {
             // A failure is harmless: the record expires.
             let _ = fs::remove_file(path);
         }
+        // Every waiting process reads the records of finished ones; the last one removes them.
+        if !self.is_awaited() {
+            self.others(|path, record| {
+                record.filter(|record| record.is_finished).map(|_| fs::remove_file(path).is_ok())
+            });
+        }
+    }
+
+    /// Returns whether another process waits for the result of this transfer.
+    fn is_awaited(&self) -> bool {
+        let waiting = self.others(|_, record| {
+            record.filter(|record| record.folder.is_empty() && !record.is_finished)
+        });
+        !waiting.is_empty()
     }
 
     /// Applies `look` to the records of other receivers that are alive or have finished.
@@ -180,17 +191,30 @@ impl ReceiverRecord {
         others.take(OTHERS_MAX).filter_map(look).collect()
     }
 
-    /// Takes over the instance of a receiver that died, if there is one.
+    /// Takes over the instance of a receiver that died, if there is one. One that had accepted comes
+    /// first: the sender keeps its place. A finished receiver is not taken over.
     fn take_over_dead_process(&mut self) {
+        let mut dead = None;
         for (instance, path) in self.records().into_iter().take(OTHERS_MAX) {
-            if let Ok(Some(locked)) = lock(&path) {
-                // The record still names the folder of the dead or finished receiver.
-                let _ = locked.set_len(0);
-                self.instance = instance;
-                *self.lock_file() = Some(locked);
-                return;
+            let Ok(Some(locked)) = lock(&path) else { continue };
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let record = serde_json::from_str::<StoredRecord>(&text).ok();
+            if record.as_ref().is_some_and(|record| record.is_finished) {
+                continue;
+            }
+            let had_accepted = record.is_some_and(|record| !record.folder.is_empty());
+            if dead.is_none() || had_accepted {
+                dead = Some((instance, locked));
+            }
+            if had_accepted {
+                break;
             }
         }
+        let Some((instance, locked)) = dead else { return };
+        // The record still names the folder of the dead receiver.
+        let _ = locked.set_len(0);
+        self.instance = instance;
+        *self.lock_file() = Some(locked);
     }
 
     /// Returns the instances of this transfer, each with the path of its record.
@@ -237,8 +261,10 @@ fn create_locked(path: &Path) -> io::Result<File> {
     let new = path.with_extension("new");
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.lock()?;
-    fs::rename(&new, path)?;
+    if let Err(error) = file.lock().and_then(|()| fs::rename(&new, path)) {
+        let _ = fs::remove_file(&new);
+        return Err(error);
+    }
     Ok(file)
 }
 
@@ -267,7 +293,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (one, two) = (receiving(home.path(), 1), receiving(home.path(), 1));
         let elsewhere = receiving(home.path(), 2);
-        assert_ne!(one.instance(), two.instance());
+        assert_eq!(one.instance(), None, "it has no record");
+        assert_ne!(one.instance, two.instance);
         assert_eq!(two.other(), None, "it has not accepted");
         one.record_accepted("/here").unwrap();
         let expected = OtherReceiver { process: std::process::id(), folder: "/here".into() };
@@ -282,13 +309,19 @@ mod tests {
     fn a_finished_receiver_is_reported_only_to_waiting_ones() {
         let home = tempfile::tempdir().unwrap();
         let (one, waits) = (receiving(home.path(), 1), receiving(home.path(), 1));
+        let also_waits = receiving(home.path(), 1);
         waits.record_waiting().unwrap();
+        also_waits.record_waiting().unwrap();
         assert_eq!(one.other(), None, "who waits receives nothing");
         one.record_accepted("/here").unwrap();
         one.end(Some("/here"));
         assert_eq!(waits.other().unwrap().folder, "/here");
-        assert_eq!(waits.other(), None, "it is told once");
+        assert_eq!(also_waits.other().unwrap().folder, "/here");
         waits.end(None);
+        assert_eq!(also_waits.other().unwrap().folder, "/here", "the other may not have read it");
+        let new = receiving(home.path(), 1);
+        assert_ne!(new.instance, one.instance, "a finished receiver is not taken over");
+        also_waits.end(None);
         let alone = receiving(home.path(), 1);
         alone.record_accepted("/here").unwrap();
         alone.end(Some("/here"));
@@ -309,6 +342,33 @@ mod tests {
         assert_eq!(other.other(), None, "it has taken over, and has not accepted");
         heir.record_accepted("/here").unwrap();
         assert!(other.other().is_some());
+    }
+
+    #[test]
+    fn a_dead_receiver_that_had_accepted_is_taken_over_before_one_that_waited() {
+        for waits_first in [false, true] {
+            let home = tempfile::tempdir().unwrap();
+            let (waited, accepted) = (receiving(home.path(), 1), receiving(home.path(), 1));
+            if waits_first {
+                waited.record_waiting().unwrap();
+            }
+            accepted.record_accepted("/here").unwrap();
+            waited.record_waiting().unwrap();
+            let expected = accepted.instance();
+            drop((waited, accepted));
+            assert_eq!(receiving(home.path(), 1).instance(), expected);
+        }
+    }
+
+    #[test]
+    fn without_a_record_there_is_no_instance() {
+        let home = tempfile::tempdir().unwrap();
+        let one = receiving(home.path(), 1);
+        // No record can be created in the place of a folder.
+        fs::create_dir(one.path(one.instance).unwrap()).unwrap();
+        assert!(one.record_waiting().is_err());
+        assert_eq!(one.instance(), None);
+        assert_eq!(fs::read_dir(home.path().join(FOLDER)).unwrap().count(), 1, "nothing is left");
     }
 
     #[test]
