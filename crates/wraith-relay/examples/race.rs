@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p wraith-relay --example race                 # direct, by UDP, over TLS; three rounds
-//! … --example race -- --gib 2 --rounds 5 --mtu 1452 --ways direct,udp
+//! … --example race -- --gib 2 --rounds 5 --mtu 1452 --transports direct,udp
 //! ```
 //!
 //! The three processes share this machine's cores. A GiB is 2^30 bytes, a Gbit 10^9 bits.
@@ -49,7 +49,9 @@ fn main() -> Result<()> {
             "--gib" => arguments.gib = value()?.parse()?,
             "--rounds" => arguments.rounds = value()?.parse()?,
             "--mtu" => arguments.mtu = value()?.parse()?,
-            "--ways" => arguments.transports = value()?.split(',').map(String::from).collect(),
+            "--transports" => {
+                arguments.transports = value()?.split(',').map(String::from).collect()
+            }
             _ => arguments.rest.push(arg),
         }
     }

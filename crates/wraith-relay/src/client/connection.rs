@@ -1,4 +1,4 @@
-//! A link is one TLS connection to a relay: its handshake, its first response, and the frames in
+//! A relay connection is one TLS connection to a relay: its handshake, its first response, and the frames in
 //! both directions until it ends. The session module defines the content of the frames.
 //!
 //! Invariant: the relay's key is checked before any frame is sent. If a pin (the hash of a relay's
@@ -33,7 +33,7 @@ const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 /// Frames over TLS.
 pub type TlsFrameStream = FrameStream<TlsStream<Box<dyn Stream>>>;
 
-/// A link after WELCOME.
+/// A connection after WELCOME.
 pub struct RelayConnection {
     pub frame_stream: TlsFrameStream,
     pub outbox: Arc<Outbox>,
@@ -44,7 +44,7 @@ pub struct RelayConnection {
     pub pin: Pin,
 }
 
-/// Creates the outbox of a link.
+/// Creates the outbox of a connection.
 pub fn outbox() -> Arc<Outbox> {
     Arc::new(Outbox::new(OUTBOX_BYTES, Arc::new(Budget::new(BUDGET_BYTES))))
 }

@@ -1,4 +1,4 @@
-//! Keep-alive of a link by PINGs, and detection of a dead link: a state machine without a socket or
+//! Keep-alive of a connection by PINGs, and detection of a dead connection: a state machine without a socket or
 //! clock.
 
 use std::time::{Duration, Instant};

@@ -6,6 +6,8 @@
 //! | bound | 15 s ± 20 % after the answer, or after one second of silence while sending | bound | as requesting |
 //! | down | after 4 s, 8 s, 16 s, 32 s, then every minute | bound | down |
 //!
+//! The waits in `down` begin anew once a binding was confirmed a second time.
+//!
 //! A route that appears later, through a proxy, starts in `requesting`. When it closes, no further
 //! requests are sent.
 //!
@@ -159,7 +161,10 @@ impl UdpPath {
                     return (UdpAction::None, None);
                 };
                 self.outstanding = None;
-                self.retry = FIRST_RETRY;
+                // One answer does not prove a path that lets requests through and drops the rest.
+                if self.bound {
+                    self.retry = FIRST_RETRY;
+                }
                 self.observed = Some(observed);
                 let fifth = KEEP_ALIVE.as_millis() as u64 / 5;
                 let spread = Duration::from_millis(random.below(2 * fifth + 1));
@@ -254,7 +259,7 @@ mod tests {
             }
         }
         assert_eq!(waits, [4, 8, 16, 32, 60, 60]);
-        // An answer starts the series anew.
+        // The second answer in a row starts the series anew.
         now = path.timeout().unwrap();
         let UdpAction::Send(Binding::Bind { counter: sent, .. }) = path.on_timeout(now) else {
             panic!()
@@ -262,13 +267,27 @@ mod tests {
         assert_eq!(sent, counter + 1);
         let bound = Binding::Bound { counter: sent, observed: seen() };
         assert_eq!(path.on_message(now, bound, &mut random).0, UdpAction::Use(true));
-        loop {
-            now = path.timeout().unwrap();
-            if path.on_timeout(now) == UdpAction::Use(false) {
-                break;
+        for (confirmed, wait) in [(false, LAST_RETRY), (true, FIRST_RETRY)] {
+            loop {
+                now = path.timeout().unwrap();
+                match path.on_timeout(now) {
+                    UdpAction::Send(Binding::Bind { counter, .. }) if confirmed && !path.bound => {
+                        let bound = Binding::Bound { counter, observed: seen() };
+                        path.on_message(now, bound, &mut random);
+                        now = path.timeout().unwrap();
+                        let UdpAction::Send(Binding::Bind { counter, .. }) = path.on_timeout(now)
+                        else {
+                            panic!()
+                        };
+                        let bound = Binding::Bound { counter, observed: seen() };
+                        path.on_message(now, bound, &mut random);
+                    }
+                    UdpAction::Use(false) => break,
+                    _ => {}
+                }
             }
+            assert_eq!(path.timeout().unwrap() - now, wait);
         }
-        assert_eq!(path.timeout().unwrap() - now, FIRST_RETRY);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct AdmissionControl {
 }
 
 impl AdmissionControl {
-    /// Creates a gate with this policy.
+    /// Creates the admission control of this policy.
     pub fn new(admission: Admission) -> Self {
         Self { admission, wrong: RateLimiter::new(WRONG_PROOFS) }
     }
