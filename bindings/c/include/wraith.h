@@ -167,7 +167,7 @@ enum wraith_event_kind_t
     // The meeting place `path` is reachable again.
     WRAITH_EVENT_PLACE_BACK = 6,
     // The other side was found.
-    WRAITH_EVENT_MET = 7,
+    WRAITH_EVENT_PEER_FOUND = 7,
     // Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
     WRAITH_EVENT_CONNECTED = 8,
     // The connection moved to another path, to the address `text`.
@@ -184,11 +184,11 @@ enum wraith_event_kind_t
     WRAITH_EVENT_PROGRESS = 14,
     // The connection was lost for the reason `text`. This side searches for the other for `count`
     // more seconds.
-    WRAITH_EVENT_LOST = 15,
+    WRAITH_EVENT_CONNECTION_LOST = 15,
     // A receiver confirmed everything; `bytes` bytes were settled on its last connection.
     WRAITH_EVENT_SENT = 16,
-    // The receiver only looked at the offer, which stays valid.
-    WRAITH_EVENT_ONLY_LOOKED = 17,
+    // The receiver postponed its answer; the offer stays valid.
+    WRAITH_EVENT_OFFER_POSTPONED = 17,
     // The reader was too slow and missed `count` events.
     WRAITH_EVENT_LAGGED = 18,
     // Final event: everything is done and confirmed.
@@ -240,7 +240,7 @@ enum wraith_answer_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     // Postpone: the offer stays valid.
-    WRAITH_ANSWER_LATER = 0,
+    WRAITH_POSTPONE = 0,
     // Fetch the offer.
     WRAITH_ACCEPT = 1,
     // Decline, and notify the sender.

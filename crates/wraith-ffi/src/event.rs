@@ -24,15 +24,15 @@ pub enum FileStatus {
 
 impl From<wraith::FileStatus> for FileStatus {
     fn from(status: wraith::FileStatus) -> Self {
-        use wraith::FileStatus as LibraryEvent;
+        use wraith::FileStatus as LibraryStatus;
         match status {
-            LibraryEvent::Done => Self::Done,
-            LibraryEvent::AlreadyHere => Self::AlreadyHere,
-            LibraryEvent::Skipped => Self::Skipped,
-            LibraryEvent::Changed => Self::Changed,
-            LibraryEvent::Unreadable => Self::Unreadable,
-            LibraryEvent::Stale => Self::Stale,
-            LibraryEvent::Blocked => Self::Blocked,
+            LibraryStatus::Done => Self::Done,
+            LibraryStatus::AlreadyHere => Self::AlreadyHere,
+            LibraryStatus::Skipped => Self::Skipped,
+            LibraryStatus::Changed => Self::Changed,
+            LibraryStatus::Unreadable => Self::Unreadable,
+            LibraryStatus::Stale => Self::Stale,
+            LibraryStatus::Blocked => Self::Blocked,
         }
     }
 }

@@ -142,7 +142,7 @@ impl Call {
         self.out_or_null(place)?.ok_or_else(|| Failure::input("a pointer for a result is NULL"))
     }
 
-    /// Like [`Self::place`], for an optional result.
+    /// Like [`Self::out`], for an optional result.
     pub fn out_or_null<T: Plain>(&self, place: *mut T) -> Outcome<Option<OutPtr<'_, T>>> {
         if !place.is_aligned() {
             return Err(Failure::input("a pointer for a result is not aligned"));

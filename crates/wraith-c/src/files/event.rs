@@ -25,7 +25,7 @@ pub enum wraith_event_kind_t {
     /// The meeting place `path` is reachable again.
     WRAITH_EVENT_PLACE_BACK = 6,
     /// The other side was found.
-    WRAITH_EVENT_MET = 7,
+    WRAITH_EVENT_PEER_FOUND = 7,
     /// Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
     WRAITH_EVENT_CONNECTED = 8,
     /// The connection moved to another path, to the address `text`.
@@ -42,11 +42,11 @@ pub enum wraith_event_kind_t {
     WRAITH_EVENT_PROGRESS = 14,
     /// The connection was lost for the reason `text`. This side searches for the other for `count`
     /// more seconds.
-    WRAITH_EVENT_LOST = 15,
+    WRAITH_EVENT_CONNECTION_LOST = 15,
     /// A receiver confirmed everything; `bytes` bytes were settled on its last connection.
     WRAITH_EVENT_SENT = 16,
-    /// The receiver only looked at the offer, which stays valid.
-    WRAITH_EVENT_ONLY_LOOKED = 17,
+    /// The receiver postponed its answer; the offer stays valid.
+    WRAITH_EVENT_OFFER_POSTPONED = 17,
     /// The reader was too slow and missed `count` events.
     WRAITH_EVENT_LAGGED = 18,
     /// Final event: everything is done and confirmed.
@@ -128,7 +128,7 @@ pub struct wraith_offer_info_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum wraith_answer_t {
     /// Postpone: the offer stays valid.
-    WRAITH_ANSWER_LATER = 0,
+    WRAITH_POSTPONE = 0,
     /// Fetch the offer.
     WRAITH_ACCEPT = 1,
     /// Decline, and notify the sender.
@@ -174,63 +174,67 @@ impl Event {
     /// Converts an event of the `wraith` crate. Returns `None` for its final event, which the
     /// transfer reports itself.
     pub fn of(event: &wraith::Event, shown: impl Fn(&wraith::Addr) -> String) -> Option<Self> {
-        use wraith::Event as From;
+        use wraith::Event as LibraryEvent;
         let peer = |peer: &wraith::NodeId| Some(*peer.as_bytes());
         Some(match event {
-            From::CodeUsed { place, peer: who } => Self {
+            LibraryEvent::CodeUsed { place, peer: node_id } => Self {
                 text: place.to_string(),
-                peer: peer(who),
+                peer: peer(node_id),
                 ..Self::new(WRAITH_EVENT_CODE_USED)
             },
-            From::CodeBurned(place) => {
+            LibraryEvent::CodeBurned(place) => {
                 Self { text: place.to_string(), ..Self::new(WRAITH_EVENT_CODE_BURNED) }
             }
-            From::LongCode(code) => {
+            LibraryEvent::LongCode(code) => {
                 Self { text: code.to_string(), ..Self::new(WRAITH_EVENT_LONG_CODE) }
             }
-            From::CodeExpired => Self::new(WRAITH_EVENT_CODE_EXPIRED),
-            From::PlaceLost { place, why } => Self {
+            LibraryEvent::CodeExpired => Self::new(WRAITH_EVENT_CODE_EXPIRED),
+            LibraryEvent::PlaceLost { place, why } => Self {
                 path: place.to_string(),
                 text: why.to_string(),
                 ..Self::new(WRAITH_EVENT_PLACE_LOST)
             },
-            From::PlaceBack(place) => {
+            LibraryEvent::PlaceBack(place) => {
                 Self { path: place.to_string(), ..Self::new(WRAITH_EVENT_PLACE_BACK) }
             }
-            From::PeerFound(_) => Self::new(WRAITH_EVENT_MET),
-            From::Connected { peer: who, remote, .. } => {
-                Self { text: shown(remote), peer: peer(who), ..Self::new(WRAITH_EVENT_CONNECTED) }
+            LibraryEvent::PeerFound(_) => Self::new(WRAITH_EVENT_PEER_FOUND),
+            LibraryEvent::Connected { peer: node_id, remote, .. } => Self {
+                text: shown(remote),
+                peer: peer(node_id),
+                ..Self::new(WRAITH_EVENT_CONNECTED)
+            },
+            LibraryEvent::Path { peer: node_id, remote, .. } => {
+                Self { text: shown(remote), peer: peer(node_id), ..Self::new(WRAITH_EVENT_PATH) }
             }
-            From::Path { peer: who, remote, .. } => {
-                Self { text: shown(remote), peer: peer(who), ..Self::new(WRAITH_EVENT_PATH) }
-            }
-            From::Offered(offer) => Self {
+            LibraryEvent::Offered(offer) => Self {
                 path: offer.name.clone(),
                 count: offer.files,
                 bytes: offer.bytes,
                 ..Self::new(WRAITH_EVENT_OFFERED)
             },
-            From::Accepted => Self::new(WRAITH_EVENT_ACCEPTED),
-            From::File { path, status, bytes, .. } => Self {
+            LibraryEvent::Accepted => Self::new(WRAITH_EVENT_ACCEPTED),
+            LibraryEvent::File { path, status, bytes, .. } => Self {
                 path: path.clone(),
                 bytes: *bytes,
                 detail: file_status(*status) as u32,
                 ..Self::new(WRAITH_EVENT_FILE)
             },
-            From::Note { path, what } => {
+            LibraryEvent::Note { path, what } => {
                 Self { path: path.clone(), text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
             }
-            From::ConnectionLost { why, seconds_left } => {
-                Self { text: why.clone(), count: *seconds_left, ..Self::new(WRAITH_EVENT_LOST) }
-            }
-            From::Sent { report, bytes } => Self {
+            LibraryEvent::ConnectionLost { why, seconds_left } => Self {
+                text: why.clone(),
+                count: *seconds_left,
+                ..Self::new(WRAITH_EVENT_CONNECTION_LOST)
+            },
+            LibraryEvent::Sent { report, bytes } => Self {
                 bytes: *bytes,
                 count: report.files,
                 peer: peer(&report.receiver),
                 ..Self::new(WRAITH_EVENT_SENT)
             },
-            From::OfferPostponed => Self::new(WRAITH_EVENT_ONLY_LOOKED),
-            From::Done | From::Failed(_) => return None,
+            LibraryEvent::OfferPostponed => Self::new(WRAITH_EVENT_OFFER_POSTPONED),
+            LibraryEvent::Done | LibraryEvent::Failed(_) => return None,
             _ => Self::new(WRAITH_EVENT_OTHER),
         })
     }
