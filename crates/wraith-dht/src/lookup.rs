@@ -216,7 +216,7 @@ impl Lookup {
         self.insert_sorted(Candidate { id, address, state: CandidateState::New });
         if self.candidates.len() > MAX_CANDIDATES {
             let farthest = self.candidates.iter().rposition(|it| it.state == CandidateState::New);
-            // At most MAX_ASKED candidates are in another state.
+            // At most MAX_QUERIES candidates are in another state.
             self.candidates.remove(farthest.expect("more candidates than were asked"));
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 
 use crate::id::{Id, distance};
 
-/// Most remembered nodes: those of the last forty lookups. A glance asks nodes that a lookup has
+/// Most remembered nodes: those of the last forty lookups. A query of known nodes asks nodes that a lookup has
 /// found.
 const MAX_NODES: usize = 1024;
 /// Most nodes exported for the next run. Most of them are still online a day later.

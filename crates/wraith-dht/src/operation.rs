@@ -39,7 +39,7 @@ const PUT_REPEAT: Duration = Duration::from_millis(500);
 const PUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Number of storing nodes that suffices. It is unlikely that all of them leave within the hour.
 const ENOUGH_STORED: usize = 4;
-/// Number of nodes that a glance asks. A record lies at [`CLOSEST`] nodes, and two lookups differ
+/// Number of nodes that a query of known nodes asks. A record lies at [`CLOSEST`] nodes, and two lookups differ
 /// in a few of them.
 const KNOWN_NODES_QUERIED: usize = 4;
 /// Time limit for resolving one bootstrap host.

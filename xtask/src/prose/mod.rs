@@ -18,7 +18,7 @@ use self::extract::Passage;
 use self::measure::Measure;
 use crate::cargo;
 
-/// Documents with bars of their own: the ones that a user reads first.
+/// Documents with limits of their own: the ones that a user reads first.
 const SHORT_SENTENCES: [&str; 2] = ["README.md", "docs/GUIDE.md"];
 
 /// Limits of a text.

@@ -74,7 +74,7 @@ pub fn run(args: &Args, manifest: &str) -> Result<Report> {
     let binaries = build(args, manifest)?;
     let cases = binaries::cases(&binaries, &args.filters, args.times)?;
     ensure!(!cases.is_empty(), "no test has a name with {}", args.filters.join(" or "));
-    let mut report = Report::new()?;
+    let mut report = Report::new(manifest)?;
     println!("{} tests of {} binaries, {} at once", cases.len(), binaries.len(), args.threads());
     let failed = run::all(cases, args.threads(), &mut report)?;
     run::again(failed, args.no_retry, &mut report)?;

@@ -29,8 +29,11 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn new() -> Result<Self> {
-        let folder = cargo::target().join("failed-tests");
+    /// Starts the report of a workspace's tests. Each workspace has its own folder, so that the run
+    /// of one keeps the outputs of the other.
+    pub fn new(manifest: &str) -> Result<Self> {
+        let workspace = if manifest == cargo::LAB { "lab" } else { "product" };
+        let folder = cargo::target().join("failed-tests").join(workspace);
         let _ = fs::remove_dir_all(&folder);
         let (failed, flaky, took) = (Vec::new(), Vec::new(), BTreeMap::new());
         Ok(Self { started: Instant::now(), passed: 0, failed, flaky, took, folder })

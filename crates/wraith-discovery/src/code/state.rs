@@ -1,6 +1,6 @@
 //! The creator's shared state of an announced code, and its events.
 //!
-//! Invariant: one message is judged at a time across all places, so two places cannot both accept a
+//! Invariant: one message is verified at a time across all places, so two places cannot both accept a
 //! guess.
 
 use std::fmt;

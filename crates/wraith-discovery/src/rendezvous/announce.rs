@@ -125,7 +125,7 @@ impl OpenedNameplate {
         Ok(response.ends.map(|why| (why, response)))
     }
 
-    /// Tells the server the reason of the end.
+    /// Sends the server the reason of the end.
     async fn close(self, why: Refusal) -> Result<(), PlaceError> {
         self.link.finish(&ClientFrame::Close(why), CLOSE_MESSAGE_TIMEOUT).await;
         Ok(())

@@ -93,10 +93,10 @@ pub async fn check(
     checks
 }
 
-/// A sighting of a socket, and its observer.
+/// An observed address of a socket, and its observer.
 type Observation = (ObservedAddress, Observer);
 
-/// Returns the sightings of `socket`, grouped by address family; families without any are left out.
+/// Returns the observed addresses of `socket`, grouped by address family; families without any are left out.
 async fn answers(socket: &Endpoint, observers: &[Observer]) -> Vec<Vec<Observation>> {
     let mut asking = JoinSet::new();
     for observer in observers {
