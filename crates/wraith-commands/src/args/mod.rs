@@ -40,9 +40,12 @@ pub use verify::{RecordArgs, VerifyArgs};
 use crate::failure::Exit;
 use units::{RateLimit, Size};
 
+/// The first line of the help; also the description of the package `wraith-cli`.
+const ABOUT: &str = "Send files directly between two machines, encrypted and verified";
+
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
-#[command(name = "wraith", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(name = "wraith", version, about = ABOUT, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = exit_codes())]
 pub struct Cli {
     /// What to do.
@@ -481,6 +484,13 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_begins_with_the_description_of_the_program() {
+        assert_eq!(Cli::command().get_about().unwrap().to_string(), ABOUT);
+        let manifest = include_str!("../../../wraith-cli/Cargo.toml");
+        assert!(manifest.contains(&format!("description = \"{ABOUT}\"")));
     }
 
     #[test]
