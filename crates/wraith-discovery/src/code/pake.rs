@@ -20,7 +20,7 @@
 //!
 //! - X and Y reveal nothing about the words, so only `proof` is a guess.
 //! - The creator reports the result before it reveals anything that depends on the words.
-//! - A joiner makes one `proof`: [`Joiner::take`] consumes it.
+//! - A joiner makes one `proof`: [`Joiner::process_answer`] consumes it.
 //! - Every key depends on the words, the nameplate, the side with the ticket, X and Y.
 
 use std::fmt;
