@@ -120,8 +120,7 @@ pub(super) async fn run(
     }
     let is_elsewhere =
         result.as_ref().is_err_and(|error| error.kind() == ErrorKind::ReceivedElsewhere);
-    let is_accepted = consent.decision().is_some_and(|decision| decision.is_yes());
-    if is_over || is_elsewhere || !is_accepted {
+    if is_over || is_elsewhere || !receiving.holds_place() {
         receiving.end(result.is_ok().then_some(&into));
     }
     if let Ok(received) = &result {

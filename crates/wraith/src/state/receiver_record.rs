@@ -13,6 +13,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ struct StoredRecord {
     /// yet.
     #[serde(default)]
     is_finished: bool,
+    /// The sender may keep a place for this instance: it has accepted, or succeeds one that had.
+    #[serde(default)]
+    holds_place: bool,
 }
 
 /// Another process on this machine that receives the same transfer, or has just received it.
@@ -63,6 +67,8 @@ pub(crate) struct ReceiverRecord {
     instance: u64,
     /// `None` before the record exists, or if nothing can be stored.
     lock: Mutex<Option<File>>,
+    /// See [`StoredRecord::holds_place`].
+    holds_place: AtomicBool,
 }
 
 impl ReceiverRecord {
@@ -84,7 +90,8 @@ impl ReceiverRecord {
         let instance = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
         let state = state.with_subfolder(FOLDER).ok().flatten();
         let folder = state.map(|state| state.join(FOLDER));
-        let mut receiving = Self { folder, prefix, instance, lock: Mutex::default() };
+        let (lock, holds_place) = (Mutex::default(), AtomicBool::new(false));
+        let mut receiving = Self { folder, prefix, instance, lock, holds_place };
         receiving.forget_old();
         receiving.take_over_dead_process();
         receiving
@@ -102,7 +109,14 @@ impl ReceiverRecord {
     /// # Errors
     /// The record cannot be written. The transfer works all the same.
     pub fn record_accepted(&self, into: &str) -> Result<(), StateError> {
+        self.holds_place.store(true, Relaxed);
         self.write(into, false)
+    }
+
+    /// Returns whether the sender may keep a place for this instance. Then a later run has to succeed
+    /// it, so the record must stay.
+    pub fn holds_place(&self) -> bool {
+        self.holds_place.load(Relaxed)
     }
 
     /// Records that this process has not accepted and waits for another that may.
@@ -119,8 +133,8 @@ impl ReceiverRecord {
     fn write(&self, into: &str, is_finished: bool) -> Result<(), StateError> {
         let Some(path) = self.path(self.instance) else { return Ok(()) };
         let process = std::process::id();
-        let record =
-            StoredRecord { version: VERSION, process, folder: into.to_owned(), is_finished };
+        let (folder, holds_place) = (into.to_owned(), self.holds_place());
+        let record = StoredRecord { version: VERSION, process, folder, is_finished, holds_place };
         let text = serde_json::to_string(&record).expect("plain fields are JSON");
         let mut held = self.lock_file();
         let mut write = || -> io::Result<()> {
@@ -178,11 +192,7 @@ impl ReceiverRecord {
         let others = self.records().into_iter().filter(|(n, _)| *n != self.instance);
         let look = |(_, path): (u64, PathBuf)| {
             let file = File::open(&path).ok()?;
-            let mut text = String::new();
-            (&file).take(MAX_BYTES).read_to_string(&mut text).ok()?;
-            // The meaning of a newer record is unknown.
-            let record = serde_json::from_str(&text).ok();
-            let record = record.filter(|record: &StoredRecord| record.version == VERSION);
+            let record = read(&file);
             // A shared lock: two concurrent readers do not disturb each other.
             let is_alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             let is_finished = record.as_ref().is_some_and(|record| record.is_finished);
@@ -191,29 +201,29 @@ impl ReceiverRecord {
         others.take(OTHERS_MAX).filter_map(look).collect()
     }
 
-    /// Takes over the instance of a receiver that died, if there is one. One that had accepted comes
-    /// first: the sender keeps its place. A finished receiver is not taken over.
+    /// Takes over the instance of a receiver that died, if there is one. One for which the sender may
+    /// keep a place comes first. A finished receiver is not taken over.
     fn take_over_dead_process(&mut self) {
         let mut dead = None;
         for (instance, path) in self.records().into_iter().take(OTHERS_MAX) {
             let Ok(Some(locked)) = lock(&path) else { continue };
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let record = serde_json::from_str::<StoredRecord>(&text).ok();
+            let record = File::open(&path).ok().and_then(|file| read(&file));
             if record.as_ref().is_some_and(|record| record.is_finished) {
                 continue;
             }
-            let had_accepted = record.is_some_and(|record| !record.folder.is_empty());
-            if dead.is_none() || had_accepted {
-                dead = Some((instance, locked));
+            let holds_place = record.is_some_and(|record| record.holds_place);
+            if dead.is_none() || holds_place {
+                dead = Some((instance, locked, holds_place));
             }
-            if had_accepted {
+            if holds_place {
                 break;
             }
         }
-        let Some((instance, locked)) = dead else { return };
+        let Some((instance, locked, holds_place)) = dead else { return };
         // The record still names the folder of the dead receiver.
         let _ = locked.set_len(0);
         self.instance = instance;
+        self.holds_place = AtomicBool::new(holds_place);
         *self.lock_file() = Some(locked);
     }
 
@@ -255,6 +265,13 @@ impl ReceiverRecord {
     }
 }
 
+/// Reads a record. Returns `None` for a damaged one and for a newer one, whose meaning is unknown.
+fn read(file: &File) -> Option<StoredRecord> {
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok().filter(|record: &StoredRecord| record.version == VERSION)
+}
+
 /// Creates a record that is locked before it has its name. A record that exists unlocked for a
 /// moment could be read as that of a dead process, or be taken over by a receiver that starts.
 fn create_locked(path: &Path) -> io::Result<File> {
@@ -270,7 +287,6 @@ fn create_locked(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
     use std::time::SystemTime;
 
@@ -356,7 +372,13 @@ mod tests {
             waited.record_waiting().unwrap();
             let expected = accepted.instance();
             drop((waited, accepted));
-            assert_eq!(receiving(home.path(), 1).instance(), expected);
+            // A successor that dies before it accepts passes the place on.
+            for _ in 0..2 {
+                let heir = receiving(home.path(), 1);
+                assert_eq!(heir.instance(), expected);
+                assert!(heir.holds_place());
+                heir.record_waiting().unwrap();
+            }
         }
     }
 
