@@ -155,8 +155,7 @@ impl UdpPath {
                 (self.request(now, 0, counter, cookie), None)
             }
             Binding::Bound { counter, observed } => {
-                let Some((_, at, _)) =
-                    self.outstanding.filter(|(attempts, ..)| *attempts == counter)
+                let Some((_, at, _)) = self.outstanding.filter(|(sent, ..)| *sent == counter)
                 else {
                     return (UdpAction::None, None);
                 };
@@ -245,49 +244,36 @@ mod tests {
         assert_eq!(action, UdpAction::Use(true));
     }
 
+    /// Lets the timer expire until an attempt fails. Returns the wait for the next one.
+    fn fail(path: &mut UdpPath) -> Duration {
+        loop {
+            let now = path.timeout().unwrap();
+            if !matches!(path.on_timeout(now), UdpAction::Send(_)) {
+                return path.timeout().unwrap() - now;
+            }
+        }
+    }
+
+    /// Lets the timer expire, and answers the request.
+    fn confirm(path: &mut UdpPath, random: &mut Random) {
+        let now = path.timeout().unwrap();
+        let UdpAction::Send(Binding::Bind { counter, .. }) = path.on_timeout(now) else { panic!() };
+        path.on_message(now, Binding::Bound { counter, observed: seen() }, random);
+        assert!(path.is_bound());
+    }
+
     #[test]
     fn a_path_that_is_down_is_tried_again_soon_and_then_less_and_less_often() {
-        let (mut now, mut random) = (Instant::now(), Random::new().unwrap());
-        let mut path = UdpPath::new(Some(now));
-        let mut waits = Vec::new();
-        let mut counter = 0;
-        while waits.len() < 6 {
-            now = path.timeout().unwrap();
-            match path.on_timeout(now) {
-                UdpAction::Send(Binding::Bind { counter: sent, .. }) => counter = sent,
-                _ => waits.push((path.timeout().unwrap() - now).as_secs()),
-            }
-        }
+        let mut random = Random::new().unwrap();
+        let mut path = UdpPath::new(Some(Instant::now()));
+        let waits = [(); 6].map(|()| fail(&mut path).as_secs());
         assert_eq!(waits, [4, 8, 16, 32, 60, 60]);
-        // The second answer in a row starts the series anew.
-        now = path.timeout().unwrap();
-        let UdpAction::Send(Binding::Bind { counter: sent, .. }) = path.on_timeout(now) else {
-            panic!()
-        };
-        assert_eq!(sent, counter + 1);
-        let bound = Binding::Bound { counter: sent, observed: seen() };
-        assert_eq!(path.on_message(now, bound, &mut random).0, UdpAction::Use(true));
-        for (confirmed, wait) in [(false, LAST_RETRY), (true, FIRST_RETRY)] {
-            loop {
-                now = path.timeout().unwrap();
-                match path.on_timeout(now) {
-                    UdpAction::Send(Binding::Bind { counter, .. }) if confirmed && !path.bound => {
-                        let bound = Binding::Bound { counter, observed: seen() };
-                        path.on_message(now, bound, &mut random);
-                        now = path.timeout().unwrap();
-                        let UdpAction::Send(Binding::Bind { counter, .. }) = path.on_timeout(now)
-                        else {
-                            panic!()
-                        };
-                        let bound = Binding::Bound { counter, observed: seen() };
-                        path.on_message(now, bound, &mut random);
-                    }
-                    UdpAction::Use(false) => break,
-                    _ => {}
-                }
-            }
-            assert_eq!(path.timeout().unwrap() - now, wait);
-        }
+        // One answer does not prove the path; the second in a row does.
+        confirm(&mut path, &mut random);
+        assert_eq!(fail(&mut path), LAST_RETRY);
+        confirm(&mut path, &mut random);
+        confirm(&mut path, &mut random);
+        assert_eq!(fail(&mut path), FIRST_RETRY);
     }
 
     #[test]
