@@ -2,7 +2,7 @@
 //!
 //! The connection keeps a short event log under its lock. Each [`PathEvents`] reads it at its own
 //! pace, and misses the oldest events if it reads too slowly. Invariant: the log holds at most
-//! [`LOG_MAX`] events, whatever the peer does.
+//! [`LOG_MAX`] events, regardless of the peer.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

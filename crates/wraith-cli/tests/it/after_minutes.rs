@@ -32,7 +32,7 @@ impl Drop for Frozen<'_> {
 /// Both sides wait for a disk that stalls for longer than they wait for a silent peer, and nothing
 /// is lost.
 #[test]
-#[ignore = "more than two minutes of waiting; cargo xtask test has the patience"]
+#[ignore = "more than two minutes of waiting; cargo xtask test runs it"]
 fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
     let (world, images) = (World::new(), images());
     let Some(_disk) = disk(FileSystem::Ext4, &world.target(), images.path()) else { return };
@@ -62,7 +62,7 @@ fn give_up(process: Process) {
 }
 
 #[test]
-#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
+#[ignore = "two minutes of waiting; cargo xtask test runs it"]
 fn a_peer_that_stalls_in_a_transfer_is_given_up_after_two_minutes() {
     let (mut no_end, mut no_data) = (None, None);
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn a_peer_that_stalls_in_a_transfer_is_given_up_after_two_minutes() {
 }
 
 #[test]
-#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
+#[ignore = "two minutes of waiting; cargo xtask test runs it"]
 fn a_minute_of_sleep_is_no_different() {
     thread::scope(|scope| {
         scope.spawn(|| sleeps("receiver", SLEEP));

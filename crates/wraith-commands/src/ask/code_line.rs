@@ -1,6 +1,6 @@
 //! Reads a code from a terminal. Tab completes its words.
 //!
-//! Invariant: when [`read`] returns, the terminal has its former mode, whatever key was pressed.
+//! Invariant: when [`read`] returns, the terminal has its former mode, after any key.
 //! While it reads, the keys for signals (such as Ctrl-C) arrive as characters.
 
 use std::io::{self, Read, Stdin, Write};

@@ -362,7 +362,7 @@ impl DialRace {
 
     /// Dials these addresses repeatedly.
     fn dial(&mut self, at: FoundAt, mut addresses: Vec<SocketAddr>) -> Option<AbortHandle> {
-        // Multicast and similar addresses are never dialled, whatever their source.
+        // Multicast and similar addresses are never dialled, from any source.
         addresses.retain(|address| is_target(*address));
         if addresses.is_empty() {
             return None;

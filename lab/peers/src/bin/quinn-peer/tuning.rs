@@ -9,7 +9,7 @@ use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfi
 
 use crate::{Options, identity};
 
-/// Segments that quinn 0.11 puts into one send (`MAX_TRANSMIT_SEGMENTS`), whatever their size. The
+/// Segments that quinn 0.11 puts into one send (`MAX_TRANSMIT_SEGMENTS`), of any size. The
 /// kernel refuses batches above 64 KiB, and quinn treats that as loss. So segmentation must be off
 /// with large datagrams.
 const QUINN_BATCH_SEGMENTS: usize = 10;
