@@ -122,17 +122,3 @@ pub(crate) fn address(text: &str) -> Result<std::net::SocketAddr, WraithError> {
 pub(crate) fn node_id(text: &str) -> Result<wraith::NodeId, WraithError> {
     text.parse().map_err(WraithError::invalid)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_content_is_limited() {
-        let memory = MemoryContent::default();
-        let mut writer = BoundedWriter { memory: memory.clone(), room: 3 };
-        writer.write_all(b"ab").unwrap();
-        assert!(writer.write_all(b"cd").is_err());
-        assert_eq!(memory.take(), b"ab");
-    }
-}

@@ -37,16 +37,3 @@ impl Blake3Hasher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashing_in_pieces_gives_the_hash_of_the_whole() {
-        let hasher = Blake3Hasher::new();
-        hasher.update(b"wra".to_vec());
-        hasher.update(b"ith".to_vec());
-        assert_eq!(hasher.digest(), hash(b"wraith".to_vec()));
-    }
-}

@@ -69,35 +69,3 @@ pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N],
         WraithError::InvalidInput(format!("{what} must have {N} bytes, got {}", bytes.len()))
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signature_verifies_only_for_its_signer_and_message() {
-        let identity = Identity::from_seed(vec![7; 32]).unwrap();
-        let signature = identity.sign(b"yes".to_vec());
-        let check = |message: &[u8], signature: &[u8]| {
-            verify(identity.node_id(), message.to_vec(), signature.to_vec())
-        };
-        assert_eq!(check(b"yes", &signature), Ok(true));
-        assert_eq!(check(b"no", &signature), Ok(false));
-        assert_eq!(check(b"yes", &signature[1..]), Ok(false));
-        let other = Identity::generate().unwrap().node_id();
-        assert_eq!(verify(other, b"yes".to_vec(), signature), Ok(false));
-    }
-
-    #[test]
-    fn a_seed_of_wrong_length_and_a_mistyped_node_id_are_refused() {
-        assert!(matches!(Identity::from_seed(vec![1; 31]), Err(WraithError::InvalidInput(_))));
-        let checked = verify("abc".into(), Vec::new(), Vec::new());
-        assert!(matches!(checked, Err(WraithError::InvalidInput(_))));
-    }
-
-    #[test]
-    fn the_debug_form_of_an_identity_hides_its_secret() {
-        let identity = Identity::from_seed(vec![7; 32]).unwrap();
-        assert!(!format!("{identity:?}").contains("7, 7"));
-    }
-}

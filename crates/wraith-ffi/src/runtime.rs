@@ -50,17 +50,3 @@ pub(crate) async fn in_runtime<F: Future>(handle: Handle, future: F) -> F::Outpu
     })
     .await
 }
-
-#[cfg(test)]
-mod tests {
-    use std::task::{Context, Waker};
-
-    use super::*;
-
-    #[test]
-    fn a_future_polled_from_a_foreign_thread_is_inside_the_runtime() {
-        let looks = in_runtime(handle().unwrap(), async { Handle::try_current().is_ok() });
-        let found = pin!(looks).poll(&mut Context::from_waker(Waker::noop()));
-        assert_eq!(found, std::task::Poll::Ready(true));
-    }
-}

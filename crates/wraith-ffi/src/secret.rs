@@ -82,23 +82,3 @@ impl fmt::Debug for SecretText {
         f.debug_struct("SecretText").finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_debug_form_of_a_secret_hides_its_bytes() {
-        let key = SecretKey::from_bytes(vec![77; 32]).unwrap();
-        let text = SecretText::of("swordfish".into());
-        let shown = format!("{key:?} {text:?}");
-        assert_eq!(shown, "SecretKey { .. } SecretText { .. }");
-        assert_eq!((key.bytes(), text.text()), (vec![77; 32], "swordfish".into()));
-    }
-
-    #[test]
-    fn a_key_of_wrong_length_is_refused() {
-        let short = SecretKey::from_bytes(vec![1; 31]);
-        assert!(matches!(short, Err(WraithError::InvalidInput(_))));
-    }
-}

@@ -47,20 +47,3 @@ impl<T> UsedOnce<T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_use_is_an_error() {
-        let once = UsedOnce::new(1, "this offer was answered");
-        assert_eq!(once.with(|value| *value + 1), Ok(2));
-        assert_eq!(once.take(), Ok(1));
-        let gone = WraithError::WrongState("this offer was answered already".into());
-        assert_eq!(once.take(), Err(gone.clone()));
-        assert_eq!(once.with(|value| *value), Err(gone));
-        once.put_back(3);
-        assert_eq!(once.take(), Ok(3));
-    }
-}

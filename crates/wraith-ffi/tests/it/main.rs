@@ -1,4 +1,8 @@
 //! Tests of the interface for other languages, from the Rust side.
 
+mod errors;
+mod foreign_threads;
+mod keys;
 mod sessions;
 mod transfers;
+mod vaults;
