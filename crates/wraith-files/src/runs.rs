@@ -178,7 +178,7 @@ impl<'a> Runs<'a> {
         self,
         tree: Tree,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<usize, E>,
-        go_on: impl Fn() -> bool,
+        mut go_on: impl FnMut() -> bool,
     ) -> Result<Option<Root>, E> {
         let size = self.cursor.size;
         let mut root = RootBuilder::of(tree);

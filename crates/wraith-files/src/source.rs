@@ -2,10 +2,11 @@
 //! detected.
 //!
 //! The file is opened relative to a directory handle, without following links, and must still be
-//! the listed file. Reads are positional, so a [`SourceFile`] can be shared. Its content is
-//! complete and consistent only if [`SourceFile::unchanged`] returns true after the last read.
+//! the listed file. Reads are positional, so a [`SourceFile`] can be shared. What was read is one
+//! state of the file only if [`SourceFile::still_has`] returns true after the last read.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Advice, FileType, OFlags, Stat, fadvise, fstat};
 
@@ -49,12 +50,17 @@ impl Stamp {
 /// Minimum size in bytes for a read-ahead hint. Below it, the kernel's own heuristic suffices.
 const READ_AHEAD_FROM_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Maximum number of reads of a file whose times change while it is read.
+const READS_MAX: usize = 3;
+
 /// An open file of a tree.
 #[derive(Debug)]
 pub struct SourceFile {
     fd: OwnedFd,
     path: RelPath,
     stamp: Stamp,
+    /// The state whose content was read, or compared with it.
+    confirmed: Mutex<Stamp>,
     sparse: bool,
 }
 
@@ -83,7 +89,7 @@ impl SourceFile {
             let _ = fadvise(&fd, 0, None, Advice::Sequential);
         }
         let sparse = is_sparse(&stat);
-        Ok(Self { fd, path: path.clone(), stamp, sparse })
+        Ok(Self { fd, path: path.clone(), stamp, confirmed: Mutex::new(stamp), sparse })
     }
 
     /// Returns its path in the manifest.
@@ -138,20 +144,56 @@ impl SourceFile {
         cursor.next(self.fd.as_fd())
     }
 
-    /// Returns the file's root in `tree`. Reads all its data. Returns `None` as soon as `go_on`,
-    /// called before each chunk, returns false, and [`Error::Changed`] if the file changes
-    /// meanwhile.
-    pub fn root(&self, tree: Tree, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
-        let read = |index, buffer: &mut [u8]| self.read_chunk(index, buffer);
-        let root = self.runs().root(tree, read, go_on)?;
-        if root.is_some() && !self.unchanged() {
-            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
-        }
-        Ok(root)
+    /// Returns the file's root in `tree`. Reads all its data, again if the file's times change
+    /// meanwhile. Returns `None` as soon as `go_on`, called before each chunk, returns false, and
+    /// [`Error::Changed`] if the size changes, or the times at every read.
+    pub fn root(&self, tree: Tree, go_on: impl FnMut() -> bool) -> Result<Option<Root>> {
+        Ok(self.root_and_stamp(tree, go_on)?.map(|(root, _)| root))
     }
 
-    /// Returns true if size, modification time and change time are still those at opening.
-    pub fn unchanged(&self) -> bool {
-        fstat(&self.fd).is_ok_and(|stat| Stamp::of(&stat) == self.stamp)
+    /// Returns true if the content that was read since the opening, which has this root, is still
+    /// the file's content. Reads the file again if its times changed: a program may have changed
+    /// only its mode, its links or its attributes. Returns `None` as [`Self::root`] does.
+    pub fn still_has(
+        &self,
+        (tree, root): (Tree, &Root),
+        go_on: impl FnMut() -> bool,
+    ) -> Result<Option<bool>> {
+        let confirmed = || self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.stamp_now() == Some(*confirmed()) {
+            return Ok(Some(true));
+        }
+        let (now, stamp) = match self.root_and_stamp(tree, go_on) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Ok(None),
+            Err(Error::Changed { .. }) => return Ok(Some(false)),
+            Err(error) => return Err(error),
+        };
+        if now == *root {
+            *confirmed() = stamp;
+        }
+        Ok(Some(now == *root))
+    }
+
+    fn root_and_stamp(
+        &self,
+        tree: Tree,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<(Root, Stamp)>> {
+        for _ in 0..READS_MAX {
+            let Some(before) = self.stamp_now().filter(|now| now.size == self.stamp.size) else {
+                break;
+            };
+            let read = |index, buffer: &mut [u8]| self.read_chunk(index, buffer);
+            let Some(root) = self.runs().root(tree, read, &mut go_on)? else { return Ok(None) };
+            if self.stamp_now() == Some(before) {
+                return Ok(Some((root, before)));
+            }
+        }
+        Err(Error::Changed { path: shown(self.path.as_bytes()) })
+    }
+
+    fn stamp_now(&self) -> Option<Stamp> {
+        fstat(&self.fd).ok().map(|stat| Stamp::of(&stat))
     }
 }

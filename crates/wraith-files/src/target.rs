@@ -192,7 +192,7 @@ impl TargetDir {
         &self,
         path: &RelPath,
         tree: Tree,
-        go_on: impl Fn() -> bool,
+        go_on: impl FnMut() -> bool,
     ) -> Result<Option<Root>> {
         match self.existing(path)? {
             Some(existing) if existing.kind == ExistingKind::File => {

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::support::journal::wait_until_verified;
@@ -40,6 +41,46 @@ fn transfer_while(done: &str, change: impl FnOnce(&Path)) -> World {
         tree::assert_same(&here.join(name), &there.join(name));
     }
     world
+}
+
+/// Changes all that can be changed of a file without its content: mode, links, attributes.
+fn touch(victim: &Path) {
+    fs::set_permissions(victim, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::hard_link(victim, victim.with_extension("link")).unwrap();
+}
+
+#[test]
+fn a_file_whose_attributes_change_while_it_is_sent_arrives() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 20 << 20);
+    let mut sender = world.send_with(&[&film], &["--rate", "10M"]);
+    let receiver = world.receive(&sender.ticket());
+    wait_until_verified(&world.target(), "film.mov", 2);
+    touch(&film);
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_file_with_new_content_and_its_old_times_is_reported() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 20 << 20);
+    let modified = fs::metadata(&film).unwrap().modified().unwrap();
+    let mut sender = world.send_with(&[&film], &["--rate", "10M"]);
+    let receiver = world.receive(&sender.ticket());
+    wait_until_verified(&world.target(), "film.mov", 2);
+    let file = File::options().write(true).open(&film).unwrap();
+    file.write_all_at(b"other bytes", 0).unwrap();
+    file.set_modified(modified).unwrap();
+    for side in [receiver.finish(), sender.finish()] {
+        side.expect_error(10);
+        let film = side.all("file").find(|file| file["path"] == "film.mov").unwrap();
+        assert_eq!(film["status"], "changed");
+    }
+    assert!(!world.target().join("film.mov").exists(), "no changed file under its name");
 }
 
 fn assert_not_there(world: &World) {

@@ -77,6 +77,8 @@ struct Sketched<'a> {
     sent: u64,
     /// Number of chunks decided by the receiver.
     upto: u64,
+    /// The root of the content that was sketched; zeros before that.
+    root: Root,
     buffer: Vec<u8>,
 }
 
@@ -98,6 +100,7 @@ impl Worker<'_> {
             size: source.size(),
             sent: 0,
             upto: 0,
+            root: [0; 32],
             buffer: vec![0; CHUNK_BYTES],
         };
         let progress = &self.sending.options.progress;
@@ -144,7 +147,7 @@ impl Worker<'_> {
                 Some(DeltaRequest::Lack(lack)) => self.patch(file, &lack)?,
             }
         }
-        check_unchanged(file.source)?;
+        self.check_unchanged(file)?;
         Ok((Ending::Complete, root))
     }
 
@@ -170,8 +173,9 @@ impl Worker<'_> {
             }
         }
         cutter.finish().iter().for_each(|piece| sketch_buffer.push(piece));
-        check_unchanged(file.source)?;
         let root = root.finish(file.size).expect("every chunk was hashed");
+        file.root = root;
+        self.check_unchanged(file)?;
         if unless != Some(root) {
             self.write_sketch(file.entry, &mut sketch_buffer)?;
             self.write_proofs(file.entry, first, &mut proofs)?;
@@ -204,7 +208,7 @@ impl Worker<'_> {
             cutter.finish().iter().for_each(|piece| sketch_buffer.push(piece));
             self.write_sketch(file.entry, &mut sketch_buffer)?;
         }
-        check_unchanged(file.source)
+        self.check_unchanged(file)
     }
 
     /// Sends the requested bytes, one record per affected chunk.
@@ -232,7 +236,7 @@ impl Worker<'_> {
                 }
             }
             // The bytes read belong to the file that was hashed.
-            check_unchanged(file.source)?;
+            self.check_unchanged(file)?;
             let mut header = Vec::with_capacity(HEAD_ROOM);
             let len = (filled - HEAD_ROOM) as u32;
             Header::Patch { entry: file.entry, index, len }.encode(&mut header);
@@ -245,6 +249,12 @@ impl Worker<'_> {
         file.upto = lack.upto;
         self.sending.options.progress.add_bytes_of(file.entry, decided.end - decided.start);
         Ok(())
+    }
+
+    /// Fails if the file no longer has the content that was sketched.
+    fn check_unchanged(&mut self, file: &Sketched<'_>) -> Result<(), DeltaStop> {
+        let root = (Tree::Blake3, &file.root);
+        self.check_still_has(file.source, file.entry, root)?.map_err(DeltaStop::File)
     }
 
     /// Reports progress now and then, and fails when the transfer is over.
@@ -297,11 +307,6 @@ impl Worker<'_> {
         bytes.extend_from_slice(body);
         self.write(Bytes::from(bytes))
     }
-}
-
-/// Fails if the file has changed since it was opened.
-fn check_unchanged(source: &SourceFile) -> Result<(), DeltaStop> {
-    if source.unchanged() { Ok(()) } else { Err(DeltaStop::File(Ending::Changed)) }
 }
 
 /// Converts spans to ranges. Returns `None` unless they ascend without overlaps within `bounds` and

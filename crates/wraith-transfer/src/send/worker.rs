@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
-use wraith_files::{CHUNK_BYTES, Change, Root, WalkEntry, chunk_len, small_root};
+use wraith_files::{CHUNK_BYTES, Change, Root, SourceFile, Tree, WalkEntry, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -177,8 +177,7 @@ impl Worker<'_> {
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
             match self.sending.options.progress.at_disk(|| read_small(&job.item.found, into)) {
-                Ok(()) => {
-                    let root = small_root(&buffer.bytes()[body.clone()]);
+                Ok(root) => {
                     if job.wanted == Wanted::Unless(root) {
                         end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
                         continue;
@@ -213,10 +212,8 @@ impl Worker<'_> {
             let len = found.entry.size() as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            if self.sending.options.progress.at_disk(|| read_small(&found, into)).is_err() {
-                continue;
-            }
-            let root = small_root(&buffer.bytes()[body.clone()]);
+            let read = self.sending.options.progress.at_disk(|| read_small(&found, into));
+            let Ok(root) = read else { continue };
             if !self.sending.pushes.claim(entry, root) {
                 continue;
             }
@@ -344,10 +341,10 @@ impl Worker<'_> {
         if let Some(ending) = broken {
             return self.end(&job, ending, large.sent.load(Relaxed));
         }
-        if !large.source.unchanged() {
-            return self.end(&job, Ending::Changed, large.sent.load(Relaxed));
-        }
         let root = lock(&large.root).finish(large.size).expect("every chunk was settled");
+        if let Err(ending) = self.check_still_has(&large.source, job.entry, (large.tree, &root))? {
+            return self.end(&job, ending, large.sent.load(Relaxed));
+        }
         let ending = match large.unless {
             Some(theirs) if theirs == root => Ending::Identical,
             Some(_) => {
@@ -360,6 +357,31 @@ impl Worker<'_> {
         self.resolve(job.entry, &job.item, ending, Some(root));
         let chunks = large.sent.load(Relaxed);
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
+    }
+
+    /// Checks that `source` still has the content with this root; see [`SourceFile::still_has`].
+    /// Reports that the sender reads, if it reads the file again.
+    pub(super) fn check_still_has(
+        &mut self,
+        source: &SourceFile,
+        entry: u32,
+        root: (Tree, &Root),
+    ) -> Result<Result<(), Ending>, TransferError> {
+        let (mut read, mut written) = (0, Ok(()));
+        let checked = source.still_has(root, || {
+            read += 1;
+            if read % PULSE_CHUNKS == 0 {
+                written = self.write_header(Header::Pulse { entry, chunks: source.chunks() });
+            }
+            written.is_ok() && !self.sending.session.is_over()
+        });
+        written?;
+        match checked {
+            Ok(Some(true)) => Ok(Ok(())),
+            Ok(Some(false)) => Ok(Err(Ending::Changed)),
+            Ok(None) => Err(self.sending.session.stopped()),
+            Err(error) => Ok(Err(ending_of(&error))),
+        }
     }
 
     /// Ends a file that cannot be completed, after `chunks` chunks were sent.
@@ -466,9 +488,14 @@ fn identical(entry: u32, root: Root) -> Header {
     Header::End { entry, ending: Ending::Identical, chunks: 0, root }
 }
 
-/// Fills `out` with the content of the file, which must be unchanged since it was announced.
-fn read_small(found: &WalkEntry, out: &mut [u8]) -> Result<(), Ending> {
+/// Fills `out` with the content of the file, and returns its root.
+fn read_small(found: &WalkEntry, out: &mut [u8]) -> Result<Root, Ending> {
     let source = found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
-    if source.unchanged() { Ok(()) } else { Err(Ending::Changed) }
+    let root = small_root(out);
+    match source.still_has((Tree::Blake3, &root), || true) {
+        Ok(Some(true)) => Ok(root),
+        Ok(_) => Err(Ending::Changed),
+        Err(error) => Err(ending_of(&error)),
+    }
 }

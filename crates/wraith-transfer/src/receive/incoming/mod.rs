@@ -298,8 +298,7 @@ impl Incoming {
         receiving: &Receiving<'_>,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        let reads_ahead = self.local.old.is_some() || !matches!(self.wanted, Wanted::Whole);
-        if !reads_ahead || chunks > self.chunks() {
+        if chunks > self.chunks() {
             return Err(self.violation(receiving, "an invalid progress record"));
         }
         Ok(())

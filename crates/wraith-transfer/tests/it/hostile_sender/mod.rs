@@ -279,7 +279,7 @@ fn a_file_that_ends_early_twice_or_with_more_than_it_has_is_refused() {
         vec![end(Ending::Identical, 0)],
         vec![end(Ending::Changed, 2), end(Ending::Changed, 2)],
         vec![Header::Hole { entry: 0, first: 0, count: 2 }],
-        vec![Header::Pulse { entry: 0, chunks: 1 }],
+        vec![Header::Pulse { entry: 0, chunks: 4 }],
     ] {
         expect_protocol(|liar| {
             liar.list(&file("a", 2 * CHUNK));
