@@ -598,9 +598,10 @@ typedef struct wraith_vault_callbacks_t {
                     size_t *out_len);
     // Removes the record of this name, if there is one.
     int32_t (*remove)(void *user, struct wraith_bytes_t name);
-    // Returns the latest generation ever stored under this name, from a memory that is not
-    // restored together with the records. Returns `WRAITH_NOT_FOUND` if it is unknown. May be
-    // NULL; a rollback of the vault is then not detected.
+    // Returns the latest generation ever stored durably under this name, from a memory that is not
+    // restored together with the records. Opened messages are then stored durably. Returns
+    // `WRAITH_NOT_FOUND` if it is unknown. May be NULL; a rollback of the vault is then not
+    // detected.
     int32_t (*latest)(void *user, struct wraith_bytes_t name, uint64_t *out);
     // The last call of all. May be NULL.
     void (*release)(void *user);

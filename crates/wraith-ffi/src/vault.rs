@@ -86,9 +86,10 @@ pub trait KeyVault: Send + Sync {
     /// The record still exists.
     fn delete(&self, name: String) -> Result<bool, VaultError>;
 
-    /// Returns the latest generation that was ever stored under this name. The number must come
-    /// from a memory that is not restored together with the records. Returns null if there is no
-    /// such memory.
+    /// Returns the latest generation that was ever stored under this name with
+    /// [`Durability::Power`]. The number must come from a memory that is not restored together with
+    /// the records. Returns null if there is no such memory. With such a memory, a session stores
+    /// opened messages with [`Durability::Power`].
     ///
     /// # Errors
     /// The counter cannot be read.
@@ -103,7 +104,7 @@ pub fn memory_vault() -> Arc<dyn KeyVault> {
 
 /// Opens a vault in this folder, for one process at a time. It has no encryption beyond that of the
 /// disk. `anchor` is another folder, preferably on another disk; with it the vault detects records
-/// restored from a copy of the first folder.
+/// restored from a copy of the first folder. Each batch of opened messages then waits for the disk.
 ///
 /// # Errors
 /// [`WraithError::Vault`] if a folder cannot be created or locked, or if another process has it

@@ -73,8 +73,9 @@ pub trait KeyVault: Send + Sync {
 
     /// Returns the latest generation that was ever stored under this name with
     /// [`Durability::Power`]. It must come from a memory that is not restored together with the
-    /// records: a hardware counter, a server, another disk. Returns `None` without such a memory;
-    /// then a rolled-back record is not detected.
+    /// records: a hardware counter, a server, another disk. With such a memory, stored sessions
+    /// store opened messages with [`Durability::Power`]. Returns `None` without it; then a
+    /// rolled-back record is not detected.
     ///
     /// # Errors
     /// The counter cannot be read.

@@ -63,6 +63,11 @@ impl FileVault {
     /// Stores the latest generation of each record in a second folder, preferably on another disk.
     /// This detects a record that was restored from a copy of the vault's folder.
     ///
+    /// Only durable stores ([`Durability::Power`]) are counted. So a stored session in this vault
+    /// stores opened messages durably, unless its
+    /// [`set_durability`](wraith_session::StoredSession::set_durability) is called. A durable store
+    /// waits for two flushes in each of the two folders.
+    ///
     /// # Errors
     /// The second folder cannot be created.
     pub fn anchored(mut self, folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
@@ -161,8 +166,10 @@ impl KeyVault for FileVault {
         let Some(anchor) = &self.anchor else { return Ok(None) };
         self.path(name)?;
         let path = anchor.join(name).with_extension(GENERATION);
-        let bytes = read_file(&path).map_err(|e| failed(&path, &e))?;
-        Ok(bytes.and_then(|bytes| bytes.first_chunk().copied()).map(u64::from_le_bytes))
+        let Some(bytes) = read_file(&path).map_err(|e| failed(&path, &e))? else { return Ok(None) };
+        let generation = <[u8; 8]>::try_from(&bytes[..])
+            .map_err(|_| VaultError::Failed(format!("{} is damaged", path.display())))?;
+        Ok(Some(u64::from_le_bytes(generation)))
     }
 }
 

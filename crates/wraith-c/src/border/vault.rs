@@ -62,9 +62,10 @@ pub struct wraith_vault_callbacks_t {
     >,
     /// Removes the record of this name, if there is one.
     pub remove: Option<unsafe extern "C" fn(user: *mut c_void, name: wraith_bytes_t) -> i32>,
-    /// Returns the latest generation ever stored under this name, from a memory that is not
-    /// restored together with the records. Returns `WRAITH_NOT_FOUND` if it is unknown. May be
-    /// NULL; a rollback of the vault is then not detected.
+    /// Returns the latest generation ever stored durably under this name, from a memory that is not
+    /// restored together with the records. Opened messages are then stored durably. Returns
+    /// `WRAITH_NOT_FOUND` if it is unknown. May be NULL; a rollback of the vault is then not
+    /// detected.
     pub latest:
         Option<unsafe extern "C" fn(user: *mut c_void, name: wraith_bytes_t, out: *mut u64) -> i32>,
     /// The last call of all. May be NULL.

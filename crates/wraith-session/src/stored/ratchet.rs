@@ -179,6 +179,7 @@ impl StoredRatchet {
     /// [`Durability::Process`] a power cut rolls the conversation back to the state on disk. The
     /// peer then refuses messages with numbers that it has already opened, and messages received
     /// earlier may open again on this side.
+    /// A vault that detects rolled-back records ([`KeyVault::latest`]) does not count these stores.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
     }

@@ -12,6 +12,8 @@ use crate::vault::{Durability, KeyVault};
 pub struct StoredSession {
     session: Session,
     slot: RecordSlot,
+    /// Durability of the stores for opened messages.
+    opened: Durability,
 }
 
 impl StoredSession {
@@ -32,9 +34,12 @@ impl StoredSession {
             Ok(slot) => slot,
             Err(why) => return Err((why, Box::new(session))),
         };
-        let mut stored = Self { session, slot };
+        let mut stored = Self { session, slot, opened: Durability::Process };
         match stored.save() {
-            Ok(()) => Ok(stored),
+            Ok(()) => {
+                stored.opened = stored.slot.usual_durability();
+                Ok(stored)
+            }
             Err(why) => {
                 stored.session.hold();
                 Err((why, Box::new(stored.session)))
@@ -50,8 +55,10 @@ impl StoredSession {
     /// that.
     pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
         let (slot, record) = RecordSlot::load(vault, name, SESSION)?;
-        let mut stored = Self { session: Session::restore(&record.state)?, slot };
+        let session = Session::restore(&record.state)?;
+        let mut stored = Self { session, slot, opened: Durability::Process };
         stored.save()?;
+        stored.opened = stored.slot.usual_durability();
         Ok(stored)
     }
 
@@ -69,6 +76,20 @@ impl StoredSession {
     /// As [`Session::set_time`].
     pub fn set_time(&mut self, now: std::time::Duration) {
         self.session.set_time(now);
+    }
+
+    /// Sets the durability of the stores for opened messages.
+    ///
+    /// | value | cost of a batch of opened messages | a message may open again after |
+    /// |---|---|---|
+    /// | [`Durability::Power`] | one flush of the vault, and one of its memory of generations | nothing |
+    /// | [`Durability::Process`] | one write without a flush | a power cut, or a rolled-back record |
+    ///
+    /// The default is [`Durability::Power`] if the vault detects rolled-back records
+    /// ([`KeyVault::latest`]), and otherwise [`Durability::Process`]. Sealing is durable in both
+    /// cases. [`open_many`](Self::open_many) opens many messages for the cost of one.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.opened = durability;
     }
 
     /// As [`Session::seal`]. The vault is written once every few hundred messages.
@@ -125,7 +146,7 @@ impl StoredSession {
         let batch = self.session.verify_many(aad, messages);
         let verified = batch.verified();
         if !verified.is_empty() {
-            self.slot.put(&self.session.state_with(&verified), Durability::Process)?;
+            self.slot.put(&self.session.state_with(&verified), self.opened)?;
         }
         Ok(self.session.accept_many(batch))
     }

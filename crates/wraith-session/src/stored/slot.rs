@@ -79,6 +79,16 @@ impl RecordSlot {
         Ok((Self { vault, name, kind, generation: found, doubt: StoreOutcome::None }, record))
     }
 
+    /// Returns [`Durability::Power`] if the vault remembers the latest generation of a record that
+    /// was stored before, because it counts only durable stores. A memory that cannot be read counts
+    /// as one.
+    pub(super) fn usual_durability(&self) -> Durability {
+        match self.vault.latest(&self.name) {
+            Ok(None) => Durability::Process,
+            Ok(Some(_)) | Err(_) => Durability::Power,
+        }
+    }
+
     /// Stores the state atomically.
     pub(super) fn put(&mut self, state: &[u8], durability: Durability) -> Result<(), StoreError> {
         self.resolve()?;

@@ -142,11 +142,58 @@ fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
 }
 
 #[test]
+fn an_anchor_notices_that_a_record_of_opened_messages_was_rolled_back() {
+    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let open =
+        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
+    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let (mut peer, mut message) = (session(2, 1), Vec::new());
+    peer.seal(b"", b"text", &mut message).unwrap();
+    let copy = fs::read(folder.path().join("peer")).unwrap();
+    stored.open(b"", &message, &mut Vec::new()).unwrap();
+    assert!(!folder.path().join("peer.recent").exists(), "the store was not flushed");
+    drop(stored);
+    fs::write(folder.path().join("peer"), copy).unwrap();
+    let why = StoredSession::load(open(), "peer").err();
+    assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
+}
+
+#[test]
+fn opening_waits_for_no_flush_without_an_anchor_or_on_request() {
+    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let anchored = FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap();
+    let mut relaxed = StoredSession::create(Arc::new(anchored), "peer", session(1, 2)).unwrap();
+    relaxed.set_durability(Durability::Process);
+    let other = tempfile::tempdir().unwrap();
+    let plain = StoredSession::create(vault(other.path()), "peer", session(1, 2)).unwrap();
+    for (mut stored, folder) in [(relaxed, folder.path()), (plain, other.path())] {
+        let (mut peer, mut message) = (session(2, 1), Vec::new());
+        peer.seal(b"", b"text", &mut message).unwrap();
+        stored.open(b"", &message, &mut Vec::new()).unwrap();
+        assert!(folder.join("peer.recent").exists());
+    }
+}
+
+#[test]
+fn a_damaged_anchor_is_an_error() {
+    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let open =
+        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
+    drop(StoredSession::create(open(), "peer", session(1, 2)).unwrap());
+    fs::write(anchor.path().join("peer.generation"), b"1").unwrap();
+    let why = StoredSession::load(open(), "peer").err();
+    assert!(
+        matches!(why, Some(StoreError::Vault(VaultError::Failed(why))) if why.contains("damaged"))
+    );
+}
+
+#[test]
 fn losing_unflushed_records_in_a_power_cut_is_not_reported_as_rollback() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
     let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    stored.set_durability(Durability::Process);
     let (mut peer, mut message) = (session(2, 1), Vec::new());
     peer.seal(b"", b"text", &mut message).unwrap();
     stored.open(b"", &message, &mut Vec::new()).unwrap();
