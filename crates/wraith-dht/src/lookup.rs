@@ -1,8 +1,11 @@
 //! Kademlia's iterative lookup: finds the nodes closest to a target, without I/O or a clock.
 //!
-//! Use: call [`Lookup::next`] until it returns `None`. Then report one outcome with
+//! Use: call [`Lookup::next`] until it returns `None`. Then report the outcome of one query with
 //! [`Lookup::on_answer`], [`Lookup::on_failure`] or [`Lookup::on_timeout`]. Repeat until
 //! [`Lookup::is_done`].
+//!
+//! A node may get two queries, one of each kind: as a bootstrap node, and as a candidate that
+//! another node named. So an outcome belongs to an address and a kind.
 //!
 //! Invariant, whatever the answers:
 //!
@@ -128,27 +131,32 @@ impl Lookup {
         Some(queried)
     }
 
-    /// Records an answer from `from`: the node's ID, its put token, and the nodes that it names.
+    /// Records the answer of `from` to a query of this kind: the node's ID, its put token, and the
+    /// nodes that it names.
     pub fn on_answer(
         &mut self,
         from: SocketAddrV4,
+        kind: QueryKind,
         id: Id,
         token: Option<&[u8]>,
         nodes: &[(Id, SocketAddrV4)],
     ) {
-        let introduces = |it: &&mut (SocketAddrV4, CandidateState)| {
-            it.0 == from && matches!(it.1, CandidateState::Queried | CandidateState::Late)
-        };
-        if let Some((_, state)) = self.bootstrap_nodes.iter_mut().find(introduces) {
-            *state = CandidateState::Answered(None);
-            // It may store records as well, and was not asked for them yet.
-            self.insert(id, from);
-        } else if let Some(at) = self.candidates.iter().position(|it| it.address == from) {
-            // The real ID may differ from the announced one; the candidate is sorted in again.
-            let mut candidate = self.candidates.remove(at);
-            candidate.state = CandidateState::Answered(token.map(<[u8]>::to_vec));
-            candidate.id = id;
-            self.insert_sorted(candidate);
+        match kind {
+            QueryKind::FindNode => {
+                self.set_state(from, kind, CandidateState::Answered(None));
+                // It may store records as well, and was not asked for them yet.
+                self.insert(id, from);
+            }
+            QueryKind::Get => {
+                if let Some(at) = self.candidates.iter().position(|it| it.address == from) {
+                    // The real ID may differ from the announced one; the candidate is sorted in
+                    // again.
+                    let mut candidate = self.candidates.remove(at);
+                    candidate.state = CandidateState::Answered(token.map(<[u8]>::to_vec));
+                    candidate.id = id;
+                    self.insert_sorted(candidate);
+                }
+            }
         }
         for (id, address) in nodes {
             if self.follows_nodes && may_be_node(*address, from) {
@@ -157,14 +165,14 @@ impl Lookup {
         }
     }
 
-    /// Records that the node at `from` refused or is unreachable.
-    pub fn on_failure(&mut self, from: SocketAddrV4) {
-        self.set_state(from, CandidateState::Failed);
+    /// Records that the node at `from` refused a query of this kind, or is unreachable.
+    pub fn on_failure(&mut self, from: SocketAddrV4, kind: QueryKind) {
+        self.set_state(from, kind, CandidateState::Failed);
     }
 
-    /// Records that the node at `from` timed out.
-    pub fn on_timeout(&mut self, from: SocketAddrV4) {
-        self.set_state(from, CandidateState::Late);
+    /// Records that a query of this kind to the node at `from` timed out.
+    pub fn on_timeout(&mut self, from: SocketAddrV4, kind: QueryKind) {
+        self.set_state(from, kind, CandidateState::Late);
     }
 
     /// Reports whether no remaining answer could bring closer nodes.
@@ -227,15 +235,20 @@ impl Lookup {
         self.candidates.insert(at, candidate);
     }
 
-    fn set_state(&mut self, address: SocketAddrV4, to: CandidateState) {
-        if let Some(it) = self.candidates.iter_mut().find(|it| it.address == address)
-            && it.state == CandidateState::Queried
+    /// Ends a query that waits for an answer, also a late one.
+    fn set_state(&mut self, address: SocketAddrV4, kind: QueryKind, to: CandidateState) {
+        let state = match kind {
+            QueryKind::FindNode => {
+                self.bootstrap_nodes.iter_mut().find(|it| it.0 == address).map(|it| &mut it.1)
+            }
+            QueryKind::Get => {
+                self.candidates.iter_mut().find(|it| it.address == address).map(|it| &mut it.state)
+            }
+        };
+        if let Some(state) = state
+            && matches!(state, CandidateState::Queried | CandidateState::Late)
         {
-            it.state = to;
-        } else if let Some(it) = self.bootstrap_nodes.iter_mut().find(|it| it.0 == address)
-            && it.1 == CandidateState::Queried
-        {
-            it.1 = to;
+            *state = to;
         }
     }
 }
@@ -293,7 +306,7 @@ mod tests {
             let n = u16::from_be_bytes([to.ip().octets()[2], to.ip().octets()[3]]);
             // Nodes at half the distance, and the next ones.
             let known: Vec<_> = (0..8).map(|i| n / 2 + i).map(|n| (id(n), address(n))).collect();
-            lookup.on_answer(to, id(n), Some(b"t"), &known);
+            lookup.on_answer(to, QueryKind::Get, id(n), Some(b"t"), &known);
         }
         let closest: Vec<_> = lookup.closest().map(|(address, _)| address).collect();
         assert_eq!(closest[..8], (0..8).map(address).collect::<Vec<_>>());
@@ -313,7 +326,7 @@ mod tests {
                     (id(n), address(n))
                 })
                 .collect();
-            lookup.on_answer(to, id(n), Some(b"t"), &nodes);
+            lookup.on_answer(to, QueryKind::Get, id(n), Some(b"t"), &nodes);
         }
         assert_eq!(queried, MAX_QUERIES);
         assert!(lookup.candidates.len() <= MAX_CANDIDATES);
@@ -324,11 +337,11 @@ mod tests {
         let mut lookup = lookup(0..20);
         for _ in 0..PARALLEL {
             let (to, _) = lookup.next().unwrap();
-            lookup.on_timeout(to);
+            lookup.on_timeout(to, QueryKind::Get);
         }
         let (to, _) = lookup.next().unwrap();
         assert_eq!(to, address(PARALLEL as u16));
-        lookup.on_answer(address(0), id(0), Some(b"late"), &[]);
+        lookup.on_answer(address(0), QueryKind::Get, id(0), Some(b"late"), &[]);
         assert_eq!(lookup.closest().next(), Some((address(0), &b"late"[..])));
     }
 
@@ -336,7 +349,7 @@ mod tests {
     fn outstanding_queries_are_limited() {
         let mut lookup = lookup(0..20);
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), PARALLEL);
-        lookup.on_failure(address(0));
+        lookup.on_failure(address(0), QueryKind::Get);
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), 1);
     }
 
@@ -345,7 +358,7 @@ mod tests {
         let mut lookup = lookup([9].into_iter());
         let (to, _) = lookup.next().unwrap();
         let crowd = |n: u16| (id(n), SocketAddrV4::new(Ipv4Addr::new(20, 2, 3, 4), 1000 + n));
-        lookup.on_answer(to, id(9), None, &(0..8).map(crowd).collect::<Vec<_>>());
+        lookup.on_answer(to, QueryKind::Get, id(9), None, &(0..8).map(crowd).collect::<Vec<_>>());
         assert_eq!(std::iter::from_fn(|| lookup.next()).count(), MAX_OF_ONE_IP);
     }
 
@@ -355,11 +368,45 @@ mod tests {
         lookup.add_bootstrap_node(address(500));
         assert_eq!(lookup.next(), Some((address(9), QueryKind::Get)));
         assert_eq!(lookup.next(), Some((address(500), QueryKind::FindNode)));
-        lookup.on_failure(address(9));
+        lookup.on_failure(address(9), QueryKind::Get);
         assert!(!lookup.is_done(), "it may know somebody");
-        lookup.on_answer(address(500), id(4), None, &[(id(3), address(3))]);
+        lookup.on_answer(address(500), QueryKind::FindNode, id(4), None, &[(id(3), address(3))]);
         assert_eq!(lookup.next(), Some((address(3), QueryKind::Get)));
         assert_eq!(lookup.next(), Some((address(500), QueryKind::Get)), "it may store, too");
+    }
+
+    #[test]
+    fn a_late_bootstrap_node_that_another_node_names_keeps_its_own_answer() {
+        for late_answer in [false, true] {
+            let mut lookup = lookup([9].into_iter());
+            lookup.add_bootstrap_node(address(500));
+            assert_eq!(lookup.next(), Some((address(9), QueryKind::Get)));
+            assert_eq!(lookup.next(), Some((address(500), QueryKind::FindNode)));
+            lookup.on_timeout(address(500), QueryKind::FindNode);
+            lookup.on_answer(address(9), QueryKind::Get, id(9), None, &[(id(4), address(500))]);
+            assert_eq!(lookup.next(), Some((address(500), QueryKind::Get)));
+            if late_answer {
+                let nodes = [(id(3), address(3))];
+                lookup.on_answer(address(500), QueryKind::FindNode, id(4), None, &nodes);
+                assert_eq!(lookup.next(), Some((address(3), QueryKind::Get)));
+                lookup.on_failure(address(3), QueryKind::Get);
+            }
+            assert!(!lookup.is_done(), "the node has the query for the record");
+            lookup.on_answer(address(500), QueryKind::Get, id(4), Some(b"t"), &[]);
+            assert_eq!(lookup.closest().next(), Some((address(500), &b"t"[..])));
+            assert!(lookup.is_done());
+        }
+    }
+
+    #[test]
+    fn a_timeout_of_the_bootstrap_query_leaves_the_other_query_open() {
+        let mut lookup = lookup([9].into_iter());
+        lookup.add_bootstrap_node(address(500));
+        while lookup.next().is_some() {}
+        lookup.on_answer(address(9), QueryKind::Get, id(9), None, &[(id(4), address(500))]);
+        assert_eq!(lookup.next(), Some((address(500), QueryKind::Get)));
+        lookup.on_timeout(address(500), QueryKind::FindNode);
+        assert!(!lookup.is_done(), "the query for the record is not late");
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub struct Operation {
 #[derive(Debug)]
 struct PendingQuery {
     at: SocketAddrV4,
+    kind: QueryKind,
     since: Instant,
     is_late: bool,
 }
@@ -279,11 +280,11 @@ impl Operation {
             QueryKind::Get => Query::Get(&self.target),
         };
         let datagram = query.encode(&self.own, transaction);
-        self.pending
-            .insert(transaction, PendingQuery { at: to, since: Instant::now(), is_late: false });
+        let pending = PendingQuery { at: to, kind, since: Instant::now(), is_late: false };
+        self.pending.insert(transaction, pending);
         if !self.send(to, &datagram).await {
             self.pending.remove(&transaction);
-            self.lookup.on_failure(to);
+            self.lookup.on_failure(to, kind);
         }
         Ok(())
     }
@@ -308,16 +309,16 @@ impl Operation {
         self.shared.traffic.record_received(datagram.len());
         let (transaction, answer) = decode(datagram)?;
         let asked = self.pending.get(&transaction).filter(|asked| asked.at == from)?;
-        let (count, slowest) = self.answers;
+        let (kind, (count, slowest)) = (asked.kind, self.answers);
         self.answers = (count + 1, slowest.max(asked.since.elapsed()));
         self.pending.remove(&transaction);
         let Answer::Response(response) = answer else {
-            self.lookup.on_failure(from);
+            self.lookup.on_failure(from, kind);
             return None;
         };
         self.has_answer = true;
         let Response { id, token, nodes, record } = *response;
-        self.lookup.on_answer(from, id, token, &nodes);
+        self.lookup.on_answer(from, kind, id, token, &nodes);
         self.shared.nodes().record_answer(id, from);
         match (record, key) {
             (Some(record), Some(key)) => record.verify(key).map(Event::Record),
@@ -340,7 +341,7 @@ impl Operation {
         for pending in self.pending.values_mut().filter(|it| !it.is_late) {
             if now >= pending.since + query_timeout {
                 pending.is_late = true;
-                self.lookup.on_timeout(pending.at);
+                self.lookup.on_timeout(pending.at, pending.kind);
                 self.shared.nodes().remove(pending.at);
             }
         }
