@@ -14,7 +14,9 @@
 //! is a square. Computing it costs 15 % of an agreement with 2048 bits, 11 % with 3072 and 6 % with
 //! 8192. (Measured on Zen 4, in batches of 62 divsteps in variable time.) A peer with an invalid
 //! key that can observe the secret learns at most the parity of the private key, the same bit each
-//! time. The private key lengths of RFC 7919 have one bit to spare.
+//! time. The private key lengths of RFC 7919 have one bit to spare. That holds for a static key as
+//! well, with any number of such peers. Full validation, as some standards require for static keys,
+//! is the caller's task: reject a peer's key whose power `(p - 1) / 2` is not 1.
 //!
 //! Attacks that cannot happen here:
 //!

@@ -102,3 +102,26 @@ fn a_new_key_is_as_short_as_it_may_be_and_comes_back_from_its_bytes() {
         assert_eq!(format!("{key:?}"), format!("PrivateKey {{ group: {group:?}, .. }}"));
     }
 }
+
+/// The check that is omitted (see the module documentation), and its whole price.
+#[test]
+fn a_peer_of_order_2q_learns_the_parity_of_the_private_key_and_nothing_else() {
+    let group = Group::Ffdhe2048;
+    let peer = PrivateKey::generate(group).unwrap().public_key();
+    let negated = group.prime().sub(&Uint::from_be_bytes(&peer).unwrap()).unwrap();
+    let order = &group.field().order;
+    assert_ne!(negated.mod_exp(order, group.prime()).unwrap(), Uint::from(1));
+    let mut twin = vec![0; group.bytes()];
+    negated.write_be_bytes(&mut twin).unwrap();
+    for last in [0x10, 0x11] {
+        let key = PrivateKey::from_raw(group, &[7, 7, 7, last]).unwrap();
+        let [secret, other] = [&peer, &twin].map(|peer| {
+            let secret = key.agree(peer).unwrap();
+            Uint::from_be_bytes(&secret).unwrap()
+        });
+        match last % 2 {
+            0 => assert_eq!(other, secret),
+            _ => assert_eq!(other.add(&secret).unwrap(), *group.prime()),
+        }
+    }
+}
