@@ -127,7 +127,7 @@ enum wraith_status_t
     // One of the two sides cancelled. The same transfer can be resumed.
     WRAITH_CANCELLED = 21,
     // The receiver postponed the offer, which stays valid.
-    WRAITH_LATER = 22,
+    WRAITH_POSTPONED = 22,
     // Another program with the same identity receives the offer; its user accepted first.
     WRAITH_RECEIVED_ELSEWHERE = 23,
     // The vault already has a record of this name, or a newer one: it is in use elsewhere, or was

@@ -347,7 +347,7 @@ int main(int count, char **words)
     a_file_arrives(WRAITH_OFFER_BY_TICKET, "by-ticket");
     a_file_arrives(WRAITH_OFFER_BY_CODE, "by-code");
     who_says_no_gets_nothing(WRAITH_REFUSE, WRAITH_REFUSED, WRAITH_REFUSED);
-    who_says_no_gets_nothing(WRAITH_POSTPONE, WRAITH_LATER, WRAITH_CANCELLED);
+    who_says_no_gets_nothing(WRAITH_POSTPONE, WRAITH_POSTPONED, WRAITH_CANCELLED);
     waiting_has_an_end();
     freeing_ends_the_waiting();
     a_blocked_callback_stops_nothing();

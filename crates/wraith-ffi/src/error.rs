@@ -50,7 +50,7 @@ pub enum WraithError {
     Cancelled(String),
     /// The receiver previewed the offer and postponed its answer; the offer stays valid.
     #[error("{0}")]
-    Later(String),
+    Postponed(String),
     /// Another program with the same identity receives this offer, because its user accepted first.
     #[error("{0}")]
     ReceivedElsewhere(String),
@@ -121,7 +121,7 @@ impl From<wraith::Error> for WraithError {
             ErrorKind::Partial => Self::Partial(text),
             ErrorKind::Protocol => Self::Protocol(text),
             ErrorKind::Cancelled => Self::Cancelled(text),
-            ErrorKind::Later => Self::Later(text),
+            ErrorKind::Postponed => Self::Postponed(text),
             ErrorKind::ReceivedElsewhere => Self::ReceivedElsewhere(text),
             _ => Self::Other(text),
         }

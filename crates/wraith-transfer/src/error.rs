@@ -35,7 +35,7 @@ pub mod close {
     /// Any other reason.
     pub const OTHER: u64 = 0x109;
     /// The receiver only previewed the offer and may come again.
-    pub const LATER: u64 = 0x10a;
+    pub const POSTPONED: u64 = 0x10a;
     /// The sender is serving another run of the same receiver.
     pub const ELSEWHERE: u64 = 0x10b;
 }
@@ -86,7 +86,7 @@ pub enum TransferError {
     },
     /// The receiver only previewed the offer; the sender may keep waiting.
     #[error("the receiver only previewed the offer")]
-    Later,
+    Postponed,
     /// The sender is serving another program with this receiver's identity.
     #[error("another wraith with this identity is already receiving this transfer")]
     Elsewhere,
@@ -217,7 +217,7 @@ impl TransferError {
             Self::Partial { .. } => 10,
             Self::UnsafeName { .. } => 11,
             Self::Cancelled { .. } => 130,
-            Self::Later => 0,
+            Self::Postponed => 0,
             Self::NoStream => 2,
             Self::Elsewhere | Self::Protocol { .. } | Self::Other { .. } => 1,
         }
@@ -228,7 +228,7 @@ impl TransferError {
         match self {
             Self::WrongSecret => "wrong-secret",
             Self::Refused { .. } => "refused",
-            Self::Later => "later",
+            Self::Postponed => "postponed",
             Self::Elsewhere => "elsewhere",
             Self::NoStream => "no-stream",
             Self::NetworkLost { .. } => "network-lost",
@@ -258,7 +258,7 @@ impl TransferError {
     pub(crate) fn to_close(&self, folders: &LocalFolders) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
-            Self::Later | Self::NoStream => (close::LATER, String::new()),
+            Self::Postponed | Self::NoStream => (close::POSTPONED, String::new()),
             Self::Elsewhere => (close::ELSEWHERE, String::new()),
             Self::Refused { why } => (close::REFUSED, why.clone()),
             Self::NetworkLost { why } => (close::STALLED, why.clone()),
@@ -285,7 +285,7 @@ impl TransferError {
         let words = shown(words);
         match *code {
             close::WRONG_SECRET => Self::WrongSecret,
-            close::LATER if own == Role::Sender => Self::Later,
+            close::POSTPONED if own == Role::Sender => Self::Postponed,
             close::ELSEWHERE if own == Role::Receiver => Self::Elsewhere,
             close::REFUSED => Self::Refused { why: words },
             close::DISK => Self::Disk { role: own.peer(), what: words },

@@ -44,7 +44,7 @@ pub enum ErrorKind {
     /// One of the two sides cancelled. The same transfer can be resumed.
     Cancelled,
     /// The receiver postponed its answer; the offer stays valid.
-    Later,
+    Postponed,
     /// Another program with the same identity receives the offer; its user accepted first.
     ReceivedElsewhere,
     /// Any other error.
@@ -180,7 +180,7 @@ impl From<TransferError> for Error {
             TransferError::Partial { .. } => ErrorKind::Partial,
             TransferError::UnsafeName { .. } => ErrorKind::UnsafeName,
             TransferError::Protocol { .. } => ErrorKind::Protocol,
-            TransferError::Later => ErrorKind::Later,
+            TransferError::Postponed => ErrorKind::Postponed,
             TransferError::Elsewhere => ErrorKind::ReceivedElsewhere,
             TransferError::Other { .. } => ErrorKind::Other,
         };

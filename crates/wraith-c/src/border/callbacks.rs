@@ -50,7 +50,7 @@ pub enum Answer {
     /// Decline the offer.
     Refuse,
     /// Postpone the offer.
-    Later,
+    Postpone,
 }
 
 impl Callbacks {
@@ -72,13 +72,13 @@ impl Callbacks {
     }
 
     pub fn ask(&self, offer: &OfferShown) -> Answer {
-        let Some(function) = self.0.ask else { return Answer::Later };
+        let Some(function) = self.0.ask else { return Answer::Postpone };
         // SAFETY: as in `report`.
         let answer = offer.with_c(|offer| unsafe { function(self.0.user, offer) });
         match answer {
             _ if answer == wraith_answer_t::WRAITH_ACCEPT as i32 => Answer::Accept,
             _ if answer == wraith_answer_t::WRAITH_REFUSE as i32 => Answer::Refuse,
-            _ => Answer::Later,
+            _ => Answer::Postpone,
         }
     }
 

@@ -10,7 +10,7 @@ use super::node::{node_runtime, path, switch, wraith_node_t};
 use super::offer::drive;
 use super::transfer::{EndGuard, EventForwarder, TransferContext, insert, wraith_transfer_t};
 use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
-use crate::status::wraith_status_t::WRAITH_LATER;
+use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome, wraith_status_t};
 
 /// Policy for a name that already exists.
@@ -162,9 +162,9 @@ async fn ask_user(
     match answer {
         Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
         Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
-        Some(Answer::Later) => {
+        Some(Answer::Postpone) => {
             incoming.postpone().await;
-            Err(Failure::new(WRAITH_LATER, "the offer was postponed and stays valid"))
+            Err(Failure::new(WRAITH_POSTPONED, "the offer was postponed and stays valid"))
         }
         // The transfer ended by itself, or was cancelled or freed.
         None => Err(incoming.cancel().await.into()),

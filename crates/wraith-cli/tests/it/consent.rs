@@ -109,7 +109,7 @@ fn a_larger_offer_is_asked_about_again_and_a_refusal_holds() {
     let more = [file("a", 6), file("b", 600)];
     let liar = offer(&sender, 2, 1000, &more);
     assert!(
-        matches!(liar.told(), wraith_transport::CloseReason::Peer { code, .. } if code == wraith_transfer::close::LATER)
+        matches!(liar.told(), wraith_transport::CloseReason::Peer { code, .. } if code == wraith_transfer::close::POSTPONED)
     );
     let liar = offer(&sender, 2, 1000, &more);
     answer(&mut answers, "n\n");

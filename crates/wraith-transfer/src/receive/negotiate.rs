@@ -197,7 +197,7 @@ fn propose(
             Ok((Accepted { conflicts, within: Some(shown) }, ahead))
         }
         Decision::Refuse(why) => Err(TransferError::Refused { why }),
-        Decision::Later => Err(TransferError::Later),
+        Decision::Postpone => Err(TransferError::Postponed),
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Decision {
     /// Decline it; the reason goes to the sender (may be empty).
     Refuse(String),
     /// Not now: this was only a preview. The sender keeps waiting.
-    Later,
+    Postpone,
 }
 
 impl Decision {

@@ -151,7 +151,7 @@ impl Consent {
         {
             self.is_changed.store(true, Relaxed);
             return match self.asks_again() {
-                true => Decision::Later,
+                true => Decision::Postpone,
                 false => Decision::Refuse("the offer differs from the accepted one".into()),
             };
         }
@@ -163,16 +163,16 @@ impl Consent {
             let heard =
                 self.ask.as_ref().is_some_and(|ask| ask.send(PendingOffer::of(proposal)).is_ok());
             if !heard {
-                return Decision::Later;
+                return Decision::Postpone;
             }
         }
         let mut decided = self.decision.subscribe();
         let decision = block_on(async {
             tokio::select! {
                 decided = decided.wait_for(Option::is_some) => {
-                    decided.ok().and_then(|decision| decision.clone()).unwrap_or(Decision::Later)
+                    decided.ok().and_then(|decision| decision.clone()).unwrap_or(Decision::Postpone)
                 }
-                _ = proposal.connection.closed() => Decision::Later,
+                _ = proposal.connection.closed() => Decision::Postpone,
             }
         });
         self.limit_to_shown(decision)

@@ -180,7 +180,7 @@ impl Incoming {
 
     /// Postpones the offer and waits until the sender is notified.
     pub async fn postpone(mut self) {
-        self.consent.decide(Decision::Later);
+        self.consent.decide(Decision::Postpone);
         drop(self.end().await);
     }
 
@@ -199,7 +199,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if let Some(transfer) = self.transfer.take() {
-            self.consent.decide(Decision::Later);
+            self.consent.decide(Decision::Postpone);
             transfer.detach();
         }
     }

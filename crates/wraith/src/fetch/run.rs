@@ -250,7 +250,7 @@ impl ResumableTransfer for FetchAttempt {
         self.job.consent.decided().await;
         match self.job.consent.decision() {
             Some(Decision::Refuse(why)) => TransferError::Refused { why }.into(),
-            Some(Decision::Later) => TransferError::Later.into(),
+            Some(Decision::Postpone) => TransferError::Postponed.into(),
             _ => std::future::pending().await,
         }
     }
@@ -272,7 +272,7 @@ impl ResumableTransfer for FetchAttempt {
         }
         match self.job.consent.decision() {
             Some(Decision::Refuse(why)) => return Err(TransferError::Refused { why }.into()),
-            Some(Decision::Later) => return Err(TransferError::Later.into()),
+            Some(Decision::Postpone) => return Err(TransferError::Postponed.into()),
             _ if is_asked => return Ok(()),
             _ => {}
         }

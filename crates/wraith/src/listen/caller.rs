@@ -285,7 +285,7 @@ impl Caller {
                     match turn {
                         Some(_) => self.answer_offer(asked, &secret, &consent, &ask),
                         // The caller left or was evicted. That is no answer to remember.
-                        None => consent.decide(Decision::Later),
+                        None => consent.decide(Decision::Postpone),
                     }
                 }
                 () = consent.decided(), if !is_decided => {
@@ -373,7 +373,7 @@ impl Caller {
         let peer = self.connection.peer();
         match (consent.decision(), consent.shown(), &session.result) {
             (_, _, Ok(_)) => self.context.answered.forget(peer, &secret),
-            (Some(Decision::Later) | None, ..) | (_, None, _) => {}
+            (Some(Decision::Postpone) | None, ..) | (_, None, _) => {}
             // An interrupted transfer may resume. A cancelled or failed transfer is over, and its
             // yes with it.
             (Some(decision), _, Err(error)) if is_yes(&decision) && !self.is_interrupted(error) => {

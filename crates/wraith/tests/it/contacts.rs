@@ -201,7 +201,7 @@ async fn a_transfer_of_a_listener_that_is_dropped_ends_alone() {
     // The listener continues, and the sender of a postponed offer is notified.
     let offer = within(builder().start()).await.unwrap();
     drop(within(listener.next()).await.unwrap());
-    assert_eq!(soon(offer.finished()).await.unwrap_err().kind(), ErrorKind::Later);
+    assert_eq!(soon(offer.finished()).await.unwrap_err().kind(), ErrorKind::Postponed);
     let offer = within(builder().start()).await.unwrap();
     let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
     within(transfer.finished()).await.unwrap().complete().unwrap();

@@ -286,7 +286,7 @@ impl OfferServer {
         self.share_rate();
         let end = match result {
             Ok(report) => self.receiver_done(&session, report, events).await,
-            Err(TransferError::Later) => {
+            Err(TransferError::Postponed) => {
                 let number = self.is_several().then_some(id);
                 self.shared.publisher.publish_for(number, Event::OfferPostponed);
                 self.lost = None;
