@@ -170,7 +170,8 @@ enum wraith_event_kind_t
     WRAITH_EVENT_PEER_FOUND = 7,
     // Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
     WRAITH_EVENT_CONNECTED = 8,
-    // The connection moved to another path, to the address `text`.
+    // The connection moved to another path, to the address `text`, or stays on a relay for the
+    // reason `path`. `peer` is the other side's NodeId.
     WRAITH_EVENT_PATH = 9,
     // The offer: `path` is its first name, `count` its number of files, `bytes` their total size.
     WRAITH_EVENT_OFFERED = 10,
@@ -195,6 +196,21 @@ enum wraith_event_kind_t
     WRAITH_EVENT_DONE = 19,
     // Final event: the transfer failed; see `status` and `text`.
     WRAITH_EVENT_FAILED = 20,
+    // This side has used the code before. It continues with the ticket from that time.
+    WRAITH_EVENT_RESUMED = 21,
+    // A peer used a ticket that a code had delivered to another machine. It was rejected.
+    WRAITH_EVENT_UNAUTHORIZED_PEER = 22,
+    // The code admits no further receivers, for the reason `text`. Receivers that are connected
+    // are still served.
+    WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23,
+    // One of several receivers has everything, `count` so far. `detail` is the wanted number, or 0
+    // if there is no limit.
+    WRAITH_EVENT_SERVED = 24,
+    // A receiver reconnected. The new connection replaces the earlier one.
+    WRAITH_EVENT_RECEIVER_RECONNECTED = 25,
+    // One of several receivers did not get everything; see `status` and `text`. The others are
+    // still served.
+    WRAITH_EVENT_RECEIVER_FAILED = 26,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -353,7 +369,7 @@ typedef struct wraith_bytes_t {
 typedef struct wraith_event_t {
     // A `wraith_event_kind_t`.
     uint32_t kind;
-    // The result, for `WRAITH_EVENT_FAILED`.
+    // The result, for `WRAITH_EVENT_FAILED` and `WRAITH_EVENT_RECEIVER_FAILED`.
     wraith_status_t status;
     // Meaning depends on the kind.
     uint32_t detail;
@@ -665,6 +681,14 @@ wraith_status_t wraith_transfer_ticket(wraith_transfer_t transfer,
                                        size_t out_cap,
                                        size_t *out_len);
 
+// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of an
+// unfinished earlier run of this offer. They can resume without a new code. No bytes if there are
+// none.
+wraith_status_t wraith_transfer_continues_for(wraith_transfer_t transfer,
+                                              uint8_t *out,
+                                              size_t out_cap,
+                                              size_t *out_len);
+
 // Returns the progress of a transfer; after the end, the final figures.
 wraith_status_t wraith_transfer_progress(wraith_transfer_t transfer, struct wraith_progress_t *out);
 
@@ -872,6 +896,14 @@ wraith_status_t wraith_handshake_peer(wraith_handshake_t handshake,
                                       uint8_t *out,
                                       size_t out_cap,
                                       size_t *out_len);
+
+// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has sent
+// one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone can make
+// that of IX. The first message of the resulting session that opens proves the claim.
+wraith_status_t wraith_handshake_claimed_peer(wraith_handshake_t handshake,
+                                              uint8_t *out,
+                                              size_t out_cap,
+                                              size_t *out_len);
 
 // Returns the session, once, when the handshake is complete. The handshake remains valid, to
 // answer a repeated message.

@@ -31,6 +31,7 @@ static void handles_that_are_none(void)
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_repeat(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_hash(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_peer(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_claimed_peer(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_remote_key(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_session(h, &made));
         GIVES(WRAITH_INVALID_HANDLE, wraith_handshake_free(h));
@@ -79,6 +80,7 @@ static void handles_that_are_none(void)
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_wait(h, WRAITH_FOREVER));
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_cancel(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_code(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_continues_for(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_free(h));
         if (h == two.identity[0])
             continue;

@@ -86,12 +86,16 @@ pub enum Event {
         /// Address of the peer.
         address: String,
     },
-    /// The connection changed its network path.
+    /// The connection changed its network path, or stays on a relay for the reason in `why`.
     Path {
-        /// Address of the peer on the new path.
+        /// NodeId of the peer.
+        peer: String,
+        /// Address of the peer on its current path.
         address: String,
         /// Kind of the path: loopback, lan, direct, relay or custom.
         path: String,
+        /// Why no path better than the relay was found, or null if the path has changed.
+        why: Option<String>,
     },
     /// The sender described its offer.
     Offered {
@@ -128,6 +132,21 @@ pub enum Event {
         why: String,
         /// Seconds until this side gives up.
         seconds_left: u64,
+    },
+    /// A peer used a ticket that a code had delivered to another machine. It was rejected.
+    UnauthorizedPeer,
+    /// A receiver reconnected. The new connection replaces the earlier one.
+    ReceiverReconnected,
+    /// A listener that asks the user refused a stranger's offer without asking, because there were
+    /// too many.
+    RefusedUnread {
+        /// Number of refused offers since the listener started.
+        total: u64,
+    },
+    /// The contacts of a listener changed.
+    ContactsChanged {
+        /// New number of contacts.
+        contacts: u64,
     },
     /// The receiver previewed the offer and postponed its answer; the offer stays valid.
     OfferPostponed,
@@ -197,9 +216,12 @@ impl From<LibraryEvent> for Event {
             LibraryEvent::Connected { peer, remote, .. } => {
                 Self::Connected { peer: text(&peer), address: text(&remote) }
             }
-            LibraryEvent::Path { remote, route, .. } => {
-                Self::Path { address: text(&remote), path: route.kind.name().to_owned() }
-            }
+            LibraryEvent::Path { peer, remote, route, why } => Self::Path {
+                peer: text(&peer),
+                address: text(&remote),
+                path: route.kind.name().to_owned(),
+                why,
+            },
             LibraryEvent::Offered(offer) => {
                 Self::Offered { name: offer.name, files: offer.files, bytes: offer.bytes }
             }
@@ -211,6 +233,12 @@ impl From<LibraryEvent> for Event {
             LibraryEvent::StateNotStored(what) => Self::Note { path: String::new(), what },
             LibraryEvent::ConnectionLost { why, seconds_left } => {
                 Self::ConnectionLost { why, seconds_left }
+            }
+            LibraryEvent::UnauthorizedPeer => Self::UnauthorizedPeer,
+            LibraryEvent::ReceiverReconnected => Self::ReceiverReconnected,
+            LibraryEvent::RefusedUnread { total } => Self::RefusedUnread { total },
+            LibraryEvent::ContactsChanged(contacts) => {
+                Self::ContactsChanged { contacts: contacts as u64 }
             }
             LibraryEvent::OfferPostponed => Self::OfferPostponed,
             LibraryEvent::ClosedToNewReceivers(error) => {

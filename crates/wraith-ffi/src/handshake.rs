@@ -129,6 +129,13 @@ impl Handshake {
         self.lock().peer().map(|peer| peer.to_string())
     }
 
+    /// Returns the NodeId that the peer claims, or null until it has sent one. A claim proves
+    /// nothing: the first message of IK and IX can be replayed, and anyone can make that of IX. The
+    /// first message of the resulting session that opens proves the claim.
+    pub fn claimed_peer(&self) -> Option<String> {
+        self.lock().claimed_peer().map(|peer| peer.to_string())
+    }
+
     /// Returns the session, once. The handshake stays usable to answer duplicates.
     ///
     /// # Errors

@@ -87,13 +87,12 @@ impl OfferOptions {
     }
 }
 
-/// Result of a completed offer.
+/// Result of a completed offer. Every receiver has every file: if one lacks files,
+/// [`Offer::finished`] throws [`WraithError::Partial`].
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct OfferSummary {
-    /// Number of receivers that have confirmed all files that could be sent.
+    /// Number of receivers that have confirmed all files.
     pub receivers: u32,
-    /// Number of those receivers that lack files that could not be sent.
-    pub lacking: u32,
     /// NodeId of the last of them.
     pub receiver: Option<String>,
     /// Number of files that the last one received or already had.
@@ -109,7 +108,6 @@ impl From<&wraith::OfferSummary> for OfferSummary {
         let report = sent.report.as_deref();
         Self {
             receivers: sent.receivers,
-            lacking: sent.lacking,
             receiver: sent.last.as_ref().map(|(receiver, _)| receiver.to_string()),
             files: report.map_or(0, |report| report.files),
             bytes: report.map_or(0, |report| report.bytes),
@@ -147,6 +145,12 @@ impl Offer {
     /// is valid for any holder: keep it secret.
     pub fn ticket(&self) -> Option<String> {
         self.offer.ticket().map(ToString::to_string)
+    }
+
+    /// Returns the NodeIds of receivers that had the code of an unfinished earlier run of this
+    /// offer. They can resume without a new code; [`OfferOptions::anew`] revokes that.
+    pub fn continues_for(&self) -> Vec<String> {
+        self.offer.continues_for().iter().map(ToString::to_string).collect()
     }
 
     /// Returns the addresses at which receivers can connect, the most useful one first.

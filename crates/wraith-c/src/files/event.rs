@@ -28,7 +28,8 @@ pub enum wraith_event_kind_t {
     WRAITH_EVENT_PEER_FOUND = 7,
     /// Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
     WRAITH_EVENT_CONNECTED = 8,
-    /// The connection moved to another path, to the address `text`.
+    /// The connection moved to another path, to the address `text`, or stays on a relay for the
+    /// reason `path`. `peer` is the other side's NodeId.
     WRAITH_EVENT_PATH = 9,
     /// The offer: `path` is its first name, `count` its number of files, `bytes` their total size.
     WRAITH_EVENT_OFFERED = 10,
@@ -53,6 +54,21 @@ pub enum wraith_event_kind_t {
     WRAITH_EVENT_DONE = 19,
     /// Final event: the transfer failed; see `status` and `text`.
     WRAITH_EVENT_FAILED = 20,
+    /// This side has used the code before. It continues with the ticket from that time.
+    WRAITH_EVENT_RESUMED = 21,
+    /// A peer used a ticket that a code had delivered to another machine. It was rejected.
+    WRAITH_EVENT_UNAUTHORIZED_PEER = 22,
+    /// The code admits no further receivers, for the reason `text`. Receivers that are connected
+    /// are still served.
+    WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23,
+    /// One of several receivers has everything, `count` so far. `detail` is the wanted number, or 0
+    /// if there is no limit.
+    WRAITH_EVENT_SERVED = 24,
+    /// A receiver reconnected. The new connection replaces the earlier one.
+    WRAITH_EVENT_RECEIVER_RECONNECTED = 25,
+    /// One of several receivers did not get everything; see `status` and `text`. The others are
+    /// still served.
+    WRAITH_EVENT_RECEIVER_FAILED = 26,
 }
 
 use wraith_event_kind_t::*;
@@ -83,7 +99,7 @@ pub enum wraith_file_status_t {
 pub struct wraith_event_t {
     /// A `wraith_event_kind_t`.
     pub kind: u32,
-    /// The result, for `WRAITH_EVENT_FAILED`.
+    /// The result, for `WRAITH_EVENT_FAILED` and `WRAITH_EVENT_RECEIVER_FAILED`.
     pub status: wraith_status_t,
     /// Meaning depends on the kind.
     pub detail: u32,
@@ -203,9 +219,12 @@ impl Event {
                 peer: peer(node_id),
                 ..Self::new(WRAITH_EVENT_CONNECTED)
             },
-            LibraryEvent::Path { peer: node_id, remote, .. } => {
-                Self { text: shown(remote), peer: peer(node_id), ..Self::new(WRAITH_EVENT_PATH) }
-            }
+            LibraryEvent::Path { peer: node_id, remote, why, .. } => Self {
+                path: why.clone().unwrap_or_default(),
+                text: shown(remote),
+                peer: peer(node_id),
+                ..Self::new(WRAITH_EVENT_PATH)
+            },
             LibraryEvent::Offered(offer) => Self {
                 path: offer.name.clone(),
                 count: offer.files,
@@ -234,6 +253,24 @@ impl Event {
                 ..Self::new(WRAITH_EVENT_SENT)
             },
             LibraryEvent::OfferPostponed => Self::new(WRAITH_EVENT_OFFER_POSTPONED),
+            LibraryEvent::Resumed => Self::new(WRAITH_EVENT_RESUMED),
+            LibraryEvent::StateNotStored(what) => {
+                Self { text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
+            }
+            LibraryEvent::UnauthorizedPeer => Self::new(WRAITH_EVENT_UNAUTHORIZED_PEER),
+            LibraryEvent::ClosedToNewReceivers(why) => {
+                Self { text: why.to_string(), ..Self::new(WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS) }
+            }
+            LibraryEvent::Served { done, of } => Self {
+                count: (*done).into(),
+                detail: of.unwrap_or(0),
+                ..Self::new(WRAITH_EVENT_SERVED)
+            },
+            LibraryEvent::ReceiverReconnected => Self::new(WRAITH_EVENT_RECEIVER_RECONNECTED),
+            LibraryEvent::ReceiverFailed(error) => {
+                let failure = Failure::from(error.clone());
+                Self { kind: WRAITH_EVENT_RECEIVER_FAILED, ..Self::failed(&failure) }
+            }
             LibraryEvent::Done | LibraryEvent::Failed(_) => return None,
             _ => Self::new(WRAITH_EVENT_OTHER),
         })
@@ -294,5 +331,32 @@ impl OfferShown {
             left_out: info.left_out,
             is_stream: info.is_stream.into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith::Event as LibraryEvent;
+
+    use super::*;
+
+    #[test]
+    fn every_event_of_an_offer_has_a_kind_of_its_own() {
+        let lost = || "no ticket".parse::<wraith::Source>().unwrap_err();
+        for (event, kind) in [
+            (LibraryEvent::Resumed, WRAITH_EVENT_RESUMED),
+            (LibraryEvent::StateNotStored("full".into()), WRAITH_EVENT_NOTE),
+            (LibraryEvent::UnauthorizedPeer, WRAITH_EVENT_UNAUTHORIZED_PEER),
+            (LibraryEvent::ClosedToNewReceivers(lost()), WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS),
+            (LibraryEvent::Served { done: 2, of: Some(3) }, WRAITH_EVENT_SERVED),
+            (LibraryEvent::ReceiverReconnected, WRAITH_EVENT_RECEIVER_RECONNECTED),
+            (LibraryEvent::ReceiverFailed(lost()), WRAITH_EVENT_RECEIVER_FAILED),
+        ] {
+            let event = Event::of(&event, ToString::to_string).unwrap();
+            assert_eq!(event.kind, kind);
+            assert!(!event.is_last());
+        }
+        let failed = Event::of(&LibraryEvent::ReceiverFailed(lost()), ToString::to_string);
+        assert_eq!(failed.unwrap().status, wraith_status_t::WRAITH_INVALID_INPUT);
     }
 }

@@ -8,7 +8,9 @@ use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Tran
 use super::event::OfferShown;
 use super::node::{node_runtime, path, switch, wraith_node_t};
 use super::offer::drive;
-use super::transfer::{EndGuard, EventForwarder, TransferContext, insert, wraith_transfer_t};
+use super::transfer::{
+    EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
+};
 use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome, wraith_status_t};
@@ -97,7 +99,7 @@ pub unsafe extern "C" fn wraith_fetch(
             return Err(Failure::input("without accept_all, the callback `ask` is required"));
         }
         let work = run(builder, plan, Arc::clone(&shared));
-        let handle = insert(Arc::clone(&node), shared, callbacks, (None, None))?;
+        let handle = insert(Arc::clone(&node), shared, callbacks, Invitation::default())?;
         node.spawn(work);
         out.write(handle);
         Ok(())

@@ -9,7 +9,9 @@ use wraith::state::{Contact, ContactName};
 use wraith::{Offer, OfferBuilder, Payload};
 
 use super::node::{NodeRuntime, node_runtime, path, wraith_node_t};
-use super::transfer::{EndGuard, EventForwarder, TransferContext, insert, wraith_transfer_t};
+use super::transfer::{
+    EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
+};
 use crate::border::{Call, Callbacks, Plain, entry, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
@@ -127,11 +129,14 @@ pub unsafe extern "C" fn wraith_offer(
             progress_ms = options.progress_ms;
         }
         let offer = node.wait_for(builder.start())??;
-        let shown =
-            (offer.code().map(ToString::to_string), offer.ticket().map(ToString::to_string));
+        let invitation = Invitation {
+            code: offer.code().map(ToString::to_string),
+            ticket: offer.ticket().map(ToString::to_string),
+            continues_for: offer.continues_for().iter().flat_map(|id| *id.as_bytes()).collect(),
+        };
         shared.set_figures(offer.progress());
         node.spawn(run(offer, Arc::clone(&shared), progress_ms));
-        out.write(insert(node, shared, callbacks, shown)?);
+        out.write(insert(node, shared, callbacks, invitation)?);
         Ok(())
     })
 }

@@ -46,11 +46,19 @@ unsafe impl Plain for wraith_progress_t {}
 
 static TRANSFERS: Table<Transfer> = Table::new(Kind::Transfer);
 
+/// Code, ticket and earlier receivers of an offer. Empty for a fetch.
+#[derive(Default)]
+pub(super) struct Invitation {
+    pub code: Option<String>,
+    pub ticket: Option<String>,
+    /// NodeIds, one after the other.
+    pub continues_for: Vec<u8>,
+}
+
 /// The object behind the caller's handle. Drop stops the transfer.
 pub(super) struct Transfer {
     shared: Arc<TransferContext>,
-    code: Option<String>,
-    ticket: Option<String>,
+    invitation: Invitation,
     /// Keeps the node and its threads alive.
     _node: Arc<NodeRuntime>,
 }
@@ -238,10 +246,10 @@ pub(super) fn insert(
     node: Arc<NodeRuntime>,
     shared: Arc<TransferContext>,
     callbacks: Option<Callbacks>,
-    (code, ticket): (Option<String>, Option<String>),
+    invitation: Invitation,
 ) -> Outcome<wraith_transfer_t> {
     // From this point on, a failure drops the transfer, which stops the task.
-    let transfer = Transfer { shared: Arc::clone(&shared), code, ticket, _node: node };
+    let transfer = Transfer { shared: Arc::clone(&shared), invitation, _node: node };
     let handle = TRANSFERS.insert(transfer)?;
     let begun = match callbacks {
         Some(callbacks) => shared.start_callbacks(callbacks),
@@ -268,7 +276,7 @@ pub unsafe extern "C" fn wraith_transfer_code(
 ) -> wraith_status_t {
     entry!(|call| {
         let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
-        let code = transfer.code.as_ref().ok_or_else(|| none("code"))?;
+        let code = transfer.invitation.code.as_ref().ok_or_else(|| none("code"))?;
         output.write(code.as_bytes())
     })
 }
@@ -284,8 +292,24 @@ pub unsafe extern "C" fn wraith_transfer_ticket(
 ) -> wraith_status_t {
     entry!(|call| {
         let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
-        let ticket = transfer.ticket.as_ref().ok_or_else(|| none("ticket"))?;
+        let ticket = transfer.invitation.ticket.as_ref().ok_or_else(|| none("ticket"))?;
         output.write(ticket.as_bytes())
+    })
+}
+
+/// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of an
+/// unfinished earlier run of this offer. They can resume without a new code. No bytes if there are
+/// none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_transfer_continues_for(
+    transfer: wraith_transfer_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
+        output.write(&transfer.invitation.continues_for)
     })
 }
 

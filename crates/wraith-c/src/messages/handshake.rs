@@ -349,6 +349,24 @@ pub unsafe extern "C" fn wraith_handshake_peer(
     })
 }
 
+/// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has sent
+/// one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone can make
+/// that of IX. The first message of the resulting session that opens proves the claim.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_claimed_peer(
+    handshake: wraith_handshake_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        HANDSHAKES.with(handshake, |side| {
+            output.write(side.handshake.claimed_peer().ok_or_else(unknown)?.as_bytes())
+        })
+    })
+}
+
 fn unknown() -> Failure {
     Failure::new(WRAITH_NOT_FOUND, "the other side has not sent it yet")
 }

@@ -1,6 +1,7 @@
 //! Tests of the interface for other languages, from the Rust side.
 
 mod errors;
+mod events;
 mod foreign_threads;
 mod keys;
 mod sessions;

@@ -136,3 +136,16 @@ fn concurrent_seals_use_each_message_number_once() {
     });
     assert!(messages.into_iter().all(|message| b.open(Vec::new(), message).is_ok()));
 }
+
+#[test]
+fn a_claimed_identity_is_no_peer_until_a_message_of_the_session_opens() {
+    let [a, b] = [1, 2].map(|seed| Identity::from_seed(vec![seed; 32]).unwrap());
+    let protocol = "Noise_IX_25519_ChaChaPoly_BLAKE2s";
+    let initiator = Handshake::initiator(protocol.into(), options(&a)).unwrap();
+    let responder = Handshake::responder(protocol.into(), options(&b)).unwrap();
+    assert_eq!(responder.claimed_peer(), None);
+    responder.read(initiator.write(Vec::new()).unwrap()).unwrap();
+    assert_eq!((responder.peer(), responder.claimed_peer()), (None, Some(a.node_id())));
+    initiator.read(responder.write(Vec::new()).unwrap()).unwrap();
+    assert_eq!(initiator.claimed_peer(), initiator.peer());
+}
