@@ -36,7 +36,11 @@ const OTHER_BLOCKS: [(&str, &str); 8] = [
 
 /// Object identifiers of keys that are not accepted, each with a description and advice.
 const OTHER_KEYS: [(&[u8], &str, &str); 4] = [
-    (oid::RSA, "an unsupported RSA key", "RSA keys need 2048 to 4096 bits, and numbers that match"),
+    (
+        oid::RSA,
+        "an unsupported RSA key",
+        "RSA keys need 2048 to 4096 bits, a multiple of 8, and numbers that match",
+    ),
     (
         &RSASSA_PSS,
         "a key for RSA-PSS alone",

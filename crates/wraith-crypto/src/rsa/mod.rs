@@ -1,4 +1,4 @@
-//! RSA key pairs of 2048 to 4096 bits, for [signatures](crate::sign::rsa) and
+//! RSA key pairs of 2048 to 4096 bits, a multiple of 8, for [signatures](crate::sign::rsa) and
 //! [encryption](crate::encrypt::rsa).
 //!
 //! AWS-LC checks the keys and computes with them. [Our code](generate) generates new ones where the

@@ -229,8 +229,9 @@ fn keys_in_other_formats_are_reported_with_a_conversion_command() {
 }
 
 /// `openssl genpkey` options, and our message about such a key.
-const OTHER_KEYS: [(&[&str], &str); 5] = [
+const OTHER_KEYS: [(&[&str], &str); 6] = [
     (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "2048 to 4096 bits"),
+    (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2050"], "bits, a multiple of 8"),
     (&["-algorithm", "RSA-PSS"], "a key for RSA-PSS alone"),
     (&["-algorithm", "X25519"], "which is for key agreement"),
     (&["-algorithm", "X448"], "which is for key agreement"),
