@@ -13,7 +13,7 @@ use wraith_crypto::kem::{self, DecapsulationKey, EncapsulationKey};
 use wraith_crypto::sign::{self, SigningKey, VerifyingKey};
 use zeroize::Zeroizing;
 
-use super::input::Input;
+use super::input::{Input, name};
 use super::unreadable::{self, no_key, other_use};
 use crate::failure::{Exit, Failure};
 
@@ -21,6 +21,9 @@ use crate::failure::{Exit, Failure};
 const FILE_MAX: u64 = 1 << 16;
 /// Valid lengths of a secret key in bytes.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=1024;
+/// Minimum length in bytes of a key file that encrypts. The files may be recorded and attacked
+/// later, and no slow hash protects the key.
+const ENCRYPTION_SECRET_BYTES_MIN: usize = 16;
 
 /// A private key from a file.
 pub enum LoadedPrivateKey {
@@ -50,6 +53,22 @@ pub fn secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
             Err(no_key(path, "a private key, not a secret in hexadecimal"))
         }
     }
+}
+
+/// Reads a secret in hexadecimal that is strong enough to encrypt with.
+pub fn encryption_secret(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let secret = secret(path)?;
+    if secret.len() < ENCRYPTION_SECRET_BYTES_MIN {
+        let message = format!(
+            "{} contains a key of {} bytes, which can be guessed: encryption needs \
+             {ENCRYPTION_SECRET_BYTES_MIN} or more",
+            name(path),
+            secret.len()
+        );
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("wraith crypto genkey AES-256-GCM -o FILE makes a key of 32 bytes"));
+    }
+    Ok(secret)
 }
 
 /// Reads a private key from a file. An RSA key is for `algorithm`, or for the first RSA algorithm.

@@ -27,7 +27,7 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
     let named = if let Some(path) = &args.to {
         Some(Recipient::Kem(keys::encapsulation(path)?))
     } else if let Some(path) = &args.key {
-        Some(Recipient::Secret(keys::secret(path)?))
+        Some(Recipient::Secret(keys::encryption_secret(path)?))
     } else if let Some(path) = &args.passphrase_file {
         Some(Recipient::Passphrase(passphrase::of_file(path)?))
     } else if args.passphrase {

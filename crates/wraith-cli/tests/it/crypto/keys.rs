@@ -124,7 +124,14 @@ fn a_file_that_is_no_key_is_reported_with_the_command_that_makes_one() {
     bench.write("key", b"00112233445566778899aabbccddeeff");
     let said = bench.fails(&["mac", "cmac-aes-256", "-k", "key", "text"], 2);
     assert!(said.contains("32 bytes, not 16"), "{said}");
+    for bytes in [8, 15] {
+        bench.write("weak", "7a".repeat(bytes).as_bytes());
+        let said = bench.fails(&["enc", "text", "-k", "weak", "-o", "no"], 2);
+        assert!(said.contains("encryption needs 16 or more"), "{said}");
+    }
     assert!(!bench.path("no").exists());
+    bench.write("enough", "7a".repeat(16).as_bytes());
+    bench.ok(&["enc", "text", "-k", "enough", "-o", "sealed"]);
 }
 
 #[test]
