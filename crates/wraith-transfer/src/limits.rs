@@ -111,12 +111,19 @@ pub const UNNAMED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// 256 KiB chunk, or more slices than `pwritev` accepts.
 pub const SMALL_PIECE_BYTES: usize = 8 * 1024;
 
-/// A manifest may exceed its offer by a sixteenth plus this many bytes: trees may change while they
-/// are sent.
-pub const OFFER_SLACK_BYTES: u64 = 64 * 1024 * 1024;
+/// Most bytes by which a manifest may exceed its offer: a sixteenth of the offer up to this number,
+/// plus [`OFFER_GROWTH_BYTES_MIN`]. Trees may grow while a question waits for its answer.
+pub const OFFER_GROWTH_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// The same slack for the number of entries.
-pub const OFFER_SLACK_ENTRIES: u64 = 1024;
+/// Bytes by which a manifest may exceed any offer: some log files and thumbnails.
+pub const OFFER_GROWTH_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Most entries by which a manifest may exceed its offer: a sixteenth of the offer up to this
+/// number, plus [`OFFER_GROWTH_ENTRIES_MIN`].
+pub const OFFER_GROWTH_ENTRIES_MAX: u64 = 1024;
+
+/// Entries by which a manifest may exceed any offer.
+pub const OFFER_GROWTH_ENTRIES_MIN: u64 = 16;
 
 /// If a peer moves less than [`STALL_BYTES`] in this time while data is awaited, it is considered
 /// dead or stuck.

@@ -55,6 +55,7 @@ fn an_offer_shows_sender_size_target_and_risky_entries() {
         &format!("Connected to {} at 127.0.0.1:", &node_id[..8]),
         &format!("{} offers gift …", &node_id[..8]),
         "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
+        "at most 25 entries, 3.17 MB if it grows meanwhile",
         "free",
         "1 file already here with the same size and time, to be compared",
         "1 taken by another entry: gift/README",

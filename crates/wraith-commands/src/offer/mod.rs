@@ -67,6 +67,7 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
         }
     }
     lines.push(format!("  {size}"));
+    lines.extend(growth(offer));
     match offer.left_out.unwrap_or(0) {
         0 => {}
         1 => lines.push("  1 more file or folder cannot be sent and is left out".into()),
@@ -88,6 +89,14 @@ pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
         lines.extend(remarks(preview));
     }
     lines.join("\n")
+}
+
+/// Describes how far an offer of several entries may grow before it is sent.
+fn growth(offer: &Offer) -> Option<String> {
+    let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
+    let (entries, bytes) = offer.growth_limits();
+    (things > 1)
+        .then(|| format!("  at most {entries} entries, {} if it grows meanwhile", Bytes(bytes)))
 }
 
 /// Returns the top-level names of the offer, escaped.
@@ -201,6 +210,14 @@ mod tests {
     use wraith_files::{Entry, Mtime, RelPath};
 
     use super::*;
+
+    #[test]
+    fn the_growth_of_a_folder_is_shown_and_that_of_one_file_is_not() {
+        let offer = Offer { files: 15, dirs: 1, bytes: 16_000_000, ..Offer::default() };
+        let text = growth(&offer).unwrap();
+        assert_eq!(text, "  at most 33 entries, 18.0 MB if it grows meanwhile");
+        assert_eq!(growth(&Offer { files: 1, bytes: 5, ..Offer::default() }), None);
+    }
 
     #[test]
     fn present_files_need_no_free_space() {

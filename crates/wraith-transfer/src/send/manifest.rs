@@ -2,7 +2,7 @@
 //! streams them (SPEC §10.4).
 //!
 //! The walk is not kept: the plan bounds the memory for any size of the tree. Entries that exceed
-//! the slack of the offer or would break the order of the manifest are skipped and reported.
+//! the limits of the offer or would break the order of the manifest are skipped and reported.
 
 use std::fmt::Display;
 use std::path::PathBuf;
