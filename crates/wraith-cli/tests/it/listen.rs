@@ -162,7 +162,7 @@ fn the_policy_ask_asks_about_everybody_and_strangers_once() {
     let ended = stop(listener);
     assert_eq!(ended.all("connected").count(), 3);
     let stranger = world.node_id("stranger");
-    assert!(ended.stderr.contains(&format!("{} at ", &stranger[..8])), "{}", ended.stderr);
+    assert!(ended.stderr.contains(&format!("{} at ", &stranger[..16])), "{}", ended.stderr);
     assert!(ended.stderr.contains("anna at 127.0.0.1"), "{}", ended.stderr);
     assert_eq!(arrived(&world), ["other"]);
 }

@@ -53,7 +53,7 @@ fn an_offer_shows_sender_size_target_and_risky_entries() {
     let offer = terminal.expect("Accept? [y/N/l = list]");
     for part in [
         &format!("Connected to {} at 127.0.0.1:", &node_id[..8]),
-        &format!("{} offers gift …", &node_id[..8]),
+        &format!("{} offers gift …", &node_id[..16]),
         "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
         "at most 25 entries, 3.17 MB if it grows meanwhile",
         "free",

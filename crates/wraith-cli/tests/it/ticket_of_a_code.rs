@@ -234,7 +234,7 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
     sender.event("accept");
     let address = kept_ticket(&world, "thief").addresses()[0];
     let (hint, thief_id) = (interrupt(sender), world.node_id("thief"));
-    assert!(hint.contains(&thief_id[..8]) && hint.contains("add --new"), "{hint}");
+    assert!(hint.contains(&thief_id[..16]) && hint.contains("add --new"), "{hint}");
     let mut sender = send_at(&world, &film, address, &["--new"]);
     let ready = sender.event("ready");
     assert_eq!(ready["continues_for"], serde_json::json!([]));

@@ -12,7 +12,7 @@ use crate::config;
 use crate::failure::Failure;
 use crate::home;
 use crate::output::Reporter;
-use crate::report::short_id;
+use crate::report::decision_id;
 use crate::signals::Signals;
 
 /// Whether the user has answered never. A listener may have started before that was in the config
@@ -130,7 +130,7 @@ async fn ask_for_name(
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let node_id = other.node_id.to_string();
-    let short = short_id(&node_id);
+    let short = decision_id(&node_id);
     let question = format!(
         "Save the {} ({short}) as a contact? Type a name, Enter for no, or never: ",
         other.role

@@ -20,7 +20,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
-pub use names::{found_at, name_of, short_id, shown};
+pub use names::{decision_id, found_at, name_of, short_id, shown};
 use skipped::SkippedNames;
 use summary::Summary;
 

@@ -6,8 +6,11 @@ use wraith::{FoundAt, NodeId};
 
 use crate::home;
 
-/// Letters of a shortened NodeId: 40 bits, only for display.
+/// Letters of a NodeId that tell the peers of one command apart: 40 bits. A stranger can generate
+/// keys until one has these letters.
 const SHORT_ID_LETTERS: usize = 8;
+/// Letters of a NodeId where a person decides by it: 80 bits, more than anyone can search.
+const DECISION_ID_LETTERS: usize = 16;
 
 /// Returns the contact name of this identity, if it is a contact. Ignores an unreadable contact
 /// list; commands that need it report the error.
@@ -16,17 +19,22 @@ pub fn name_of(node_id: NodeId) -> Option<ContactName> {
     book.with(node_id).map(|contact| contact.name.clone())
 }
 
-/// Returns the contact name for display, or else the start of the NodeId.
+/// Returns the contact name, or else so much of the NodeId that nobody finds another key with it.
 pub fn shown(node_id: NodeId) -> String {
     match name_of(node_id) {
         Some(name) => name.to_string(),
-        None => short_id(&node_id.to_string()).to_owned(),
+        None => decision_id(&node_id.to_string()).to_owned(),
     }
 }
 
-/// Returns the start of a NodeId, for display.
+/// Returns the start of a NodeId, for status lines.
 pub fn short_id(node_id: &str) -> &str {
     node_id.get(..SHORT_ID_LETTERS).unwrap_or(node_id)
+}
+
+/// Returns the start of a NodeId, for a decision.
+pub fn decision_id(node_id: &str) -> &str {
+    node_id.get(..DECISION_ID_LETTERS).unwrap_or(node_id)
 }
 
 /// Returns the place where the other side was found, for scripts.

@@ -14,7 +14,7 @@ use crate::args::SendArgs;
 use crate::code;
 use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
-use crate::report::{Narrator, found_at, name_of, short_id, shown};
+use crate::report::{Narrator, decision_id, found_at, name_of, shown};
 
 /// Reports the transfers of an offer, one narrator for each receiver.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Observer for SendNarrator {
             LibraryEvent::CodeUsed { place, peer } => {
                 let (id, contact) = (peer.to_string(), name_of(*peer));
                 let contact = contact.as_ref().map(wraith::state::ContactName::as_str);
-                let who = contact.unwrap_or(short_id(&id));
+                let who = contact.unwrap_or(decision_id(&id));
                 reporter.event(&Event::Code {
                     state: "used",
                     place: Some(place.name()),

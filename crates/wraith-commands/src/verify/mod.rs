@@ -17,7 +17,6 @@ use wraith::state::{
     ContactName, OmittedCounts, ProofError, ReceiptHeader, ReceivedList, ReceivedListReader,
     ReceivedStore, StateDir,
 };
-use wraith_crypto::NodeId;
 use wraith_files::{TargetDir, shown};
 
 use crate::args::VerifyArgs;
@@ -25,7 +24,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::output::{Event, Reporter};
-use crate::report::{Unlisted, name_of, short_id};
+use crate::report::{self, Unlisted, name_of};
 use crate::signals::{Signals, blocking};
 use check::{Checker, ComparisonCounts};
 
@@ -112,7 +111,7 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
             received_at: &at,
             files,
         });
-        let (who, files, bytes) = (sender_name(head.from), Files(files), Bytes(bytes));
+        let (who, files, bytes) = (report::shown(head.from), Files(files), Bytes(bytes));
         reporter.print(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", list.id));
     }
     Ok(())
@@ -121,11 +120,6 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
 fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     shown(path.as_os_str().as_bytes())
-}
-
-fn sender_name(node_id: NodeId) -> String {
-    let name = name_of(node_id).map(|name| name.as_str().to_owned());
-    name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
 }
 
 fn received_at(head: &ReceiptHeader) -> String {
@@ -252,7 +246,8 @@ impl Verify<'_> {
             not_received: found.lacking,
             unlisted: rest.files,
         });
-        let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), sender_name(head.from));
+        let (files, bytes, who) =
+            (Files(found.files), Bytes(found.bytes), report::shown(head.from));
         let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
         let result = match found.differ {
             0 if found.lacking > 0 => format!("unchanged; {} not received", found.lacking),

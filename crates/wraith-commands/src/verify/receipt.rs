@@ -15,12 +15,12 @@ use wraith::state::{
 use wraith_files::TargetDir;
 
 use super::check::{Checker, ComparisonCounts};
-use super::{escaped, received_at, sender_name};
+use super::{escaped, received_at};
 use crate::args::VerifyArgs;
 use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
-use crate::report::{Unlisted, durability_word, name_of};
+use crate::report::{self, Unlisted, durability_word, name_of};
 use crate::signals::{Signals, blocking};
 
 /// The lines of a receipt or of a received list.
@@ -204,7 +204,7 @@ impl ReceiptCheck<'_> {
         };
         self.reporter.status(format!(
             "{by}{name} has signed that it has {files}, {bytes} from {}, verified, {disk}, {at}.",
-            sender_name(head.from)
+            report::shown(head.from)
         ));
         if let (Some(found), Some(folder)) = (found, folder) {
             let folder = escaped(folder);
