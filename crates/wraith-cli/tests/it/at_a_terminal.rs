@@ -52,7 +52,7 @@ fn arrow_keys_leave_nothing_in_the_code() {
 
 #[test]
 fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     for (options, has_picture) in [(&[][..], false), (&["--qr"], true), (&["--ticket"], true)] {
         let world = World::new();
         let film = world.source().join("film.mov");

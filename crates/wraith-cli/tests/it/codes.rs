@@ -24,7 +24,7 @@ fn undecided(world: &World, side: &str, code: &str) -> (Process, std::io::PipeWr
 
 #[test]
 fn a_code_brings_a_file_over_the_local_network() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -48,7 +48,7 @@ fn a_code_brings_a_file_over_the_local_network() {
 
 #[test]
 fn wrong_words_burn_the_code_and_both_sides_say_so() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
     let code = sender.code();
@@ -65,7 +65,7 @@ fn wrong_words_burn_the_code_and_both_sides_say_so() {
 
 #[test]
 fn an_unknown_code_word_is_reported_without_using_up_the_code() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
     let code = sender.code();
@@ -79,7 +79,7 @@ fn an_unknown_code_word_is_reported_without_using_up_the_code() {
 
 #[test]
 fn of_two_receivers_with_one_code_exactly_one_gets_it() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -104,7 +104,7 @@ fn of_two_receivers_with_one_code_exactly_one_gets_it() {
 
 #[test]
 fn a_code_that_was_used_is_refused_while_the_sender_is_there() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
     let code = sender.code();
@@ -122,7 +122,7 @@ fn a_code_that_was_used_is_refused_while_the_sender_is_there() {
 
 #[test]
 fn after_a_kill_the_same_code_continues() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -139,7 +139,7 @@ fn after_a_kill_the_same_code_continues() {
 
 #[test]
 fn an_unused_code_expires() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--expires", "1"]].concat());
     let code = sender.code();
@@ -176,7 +176,7 @@ fn made_by_receiver(world: &World) -> (Process, String) {
 
 #[test]
 fn a_code_that_the_receiver_made_brings_the_sender_to_it() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     let (receiver, code) = made_by_receiver(&world);
@@ -188,7 +188,7 @@ fn a_code_that_the_receiver_made_brings_the_sender_to_it() {
 
 #[test]
 fn a_sender_with_wrong_words_burns_the_receivers_code_and_gives_nothing() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let (receiver, code) = made_by_receiver(&world);
     let wrong = other_words(&code);
@@ -200,7 +200,7 @@ fn a_sender_with_wrong_words_burns_the_receivers_code_and_gives_nothing() {
 
 #[test]
 fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let world = World::new();
         let film = film(&world);
@@ -221,7 +221,7 @@ fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
 
 #[test]
 fn only_requested_places_that_are_unusable_are_reported() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let looked = |more: &[&str]| {
         let outcome =

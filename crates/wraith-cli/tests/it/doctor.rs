@@ -74,7 +74,7 @@ fn it_tries_everything_and_reaches_the_server_that_is_configured() {
 
 #[test]
 fn multicast_on_loopback_is_received() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut command = world.wraith("one");
     command.args(["doctor", "--json", "--lan", "lo"]);

@@ -23,7 +23,7 @@ fn lines(terminal: &str, (rows, columns): (u16, u16)) -> Vec<String> {
 
 #[test]
 fn a_first_transfer_by_code_takes_few_lines_and_says_nothing_twice() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     for size in [(24, 80), (40, 120)] {
         let world = World::new();
         let film = world.source().join("film.mov");

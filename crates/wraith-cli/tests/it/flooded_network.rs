@@ -107,7 +107,7 @@ fn noise(n: u64) -> Vec<u8> {
 
 #[test]
 fn a_flood_of_noise_does_not_prevent_a_meeting() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let (sender, code) = waiting(&world);
     let _flood = Flood::start(|n| match n % 3 {
@@ -120,7 +120,7 @@ fn a_flood_of_noise_does_not_prevent_a_meeting() {
 
 #[test]
 fn a_flood_of_other_nameplates_does_not_prevent_a_meeting() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let (sender, code) = waiting(&world);
     let own: u32 = code.split('-').next().unwrap().parse().unwrap();
@@ -134,7 +134,7 @@ fn a_flood_of_other_nameplates_does_not_prevent_a_meeting() {
 
 #[test]
 fn a_flood_with_the_right_nameplate_does_not_prevent_a_meeting() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let (sender, code) = waiting(&world);
     let number = code.split('-').next().unwrap().parse().unwrap();

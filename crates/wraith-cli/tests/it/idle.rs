@@ -31,7 +31,7 @@ fn threads_of(process: &Process) -> usize {
 
 #[test]
 fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_second() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1000);

@@ -241,7 +241,7 @@ fn a_stopping_listener_notifies_its_sender() {
 
 #[test]
 fn contacts_meet_on_the_local_network_without_an_address() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     world.know("bob", "anna", None);

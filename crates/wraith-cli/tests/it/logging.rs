@@ -87,7 +87,7 @@ fn forms(secret: &[u8]) -> [String; 3] {
 
 #[test]
 fn a_log_of_everything_has_no_secret_in_it() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let (one, other) = (transfer(), transfer());
     for (logged, unrelated) in [(&one, &other), (&other, &one)] {
         for begun in ["begins version", "command=\"send\"", "command=\"receive\"", "ends exit=0"] {

@@ -5,8 +5,8 @@
 //!
 //! - Each test uses a folder of its own (`support::World`). Tests run in parallel, so none changes
 //!   the environment, the working directory or a limit of this process.
-//! - All tests share the network. Tests that meet by multicast on loopback take turns
-//!   (`support::lan`).
+//! - A test that uses the local network has one of its own (`support::lan`, `support::cable`). All
+//!   other tests share loopback.
 //!
 //! `lying` and `raw_peer` are the peers that tests control themselves.
 

@@ -235,7 +235,7 @@ fn a_dry_run_reports_the_plan_writes_nothing_and_keeps_the_ticket_valid() {
 
 #[test]
 fn after_a_dry_run_the_same_code_fetches() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);

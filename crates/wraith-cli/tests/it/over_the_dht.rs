@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use mainline::Testnet;
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, lan, tree};
 
 /// Enough nodes for lookups of several hops.
 const NODES: usize = 50;
@@ -57,14 +57,18 @@ fn a_long_code_needs_no_server_and_no_common_network() {
 
 #[test]
 fn a_long_code_is_shown_once_it_is_published() {
+    let _network = lan::own_network();
+    // The other tests' nodes are on another network.
+    let testnet = Testnet::builder(NODES).build().expect("sockets on loopback");
+    let places = ["--dht", "on", "--dht-bootstrap", &testnet.bootstrap[0]];
     let world = World::new();
     let film = film(&world);
     let mut command = world.wraith("sender");
-    command.args(["send", "--json", "--lan", "lo"]).args(places()).arg(&film);
+    command.args(["send", "--json", "--lan", "lo"]).args(places).arg(&film);
     let mut sender = Process::start("send", &mut command);
     assert_eq!(sender.event("ready")["code"].as_str().unwrap().split('-').count(), 3);
     let long = sender.event("long_code")["code"].as_str().unwrap().to_owned();
-    let received = world.receive_with(&long, &places()).finish();
+    let received = world.receive_with(&long, &places).finish();
     received.expect_exit(0);
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));

@@ -97,7 +97,7 @@ fn a_receiver_without_a_sender_times_out() {
 
 #[test]
 fn when_the_server_is_down_the_local_network_still_works() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     // A port that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -147,7 +147,7 @@ fn a_server_that_talks_on_without_judging_a_guess_is_left() {
 
 #[test]
 fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let mut kept = Vec::new();
     let address = fake(move |stream| kept.push(stream));
@@ -163,7 +163,7 @@ fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
 
 #[test]
 fn a_server_that_floods_is_left() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let address = fake(|mut stream| {
         thread::spawn(move || {

@@ -151,7 +151,7 @@ fn a_surplus_receiver_is_refused_with_the_reason() {
 
 #[test]
 fn one_code_serves_as_many_as_it_was_made_for() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let more = [LOOPBACK, &["-n", "2"]].concat();
@@ -171,7 +171,7 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 
 #[test]
 fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
@@ -201,7 +201,7 @@ fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
 
 #[test]
 fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1000);
     let words = |more: &[&str]| {
@@ -225,7 +225,7 @@ fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
 
 #[test]
 fn a_wrong_guess_ends_a_code_for_several_and_both_sides_say_so() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let more = [LOOPBACK, &["-n", "3"]].concat();

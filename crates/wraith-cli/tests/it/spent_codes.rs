@@ -141,7 +141,7 @@ fn a_receiver_that_is_killed_when_its_proof_has_left_does_not_make_it_again() {
 fn a_sender_tries_a_receivers_code_once_too() {
     let world = World::new();
     let film = film(&world);
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.target()).args(LOOPBACK);
     let mut receiver = Process::start("receive", &mut command);
@@ -154,7 +154,7 @@ fn a_sender_tries_a_receivers_code_once_too() {
 
 #[test]
 fn an_unanswered_code_stays_usable_and_a_completed_one_is_used_up() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     let nobody = [LOOPBACK, &["--timeout", "1"]].concat();
@@ -171,7 +171,7 @@ fn an_unanswered_code_stays_usable_and_a_completed_one_is_used_up() {
 
 #[test]
 fn a_sender_for_an_invitation_resumes_with_the_same_command() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world);
     tree::file(&film, 1, 30_000_000);

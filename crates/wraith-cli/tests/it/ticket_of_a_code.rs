@@ -66,7 +66,7 @@ fn interrupt(sender: Process) -> String {
 
 #[test]
 fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -94,7 +94,7 @@ fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
 
 #[test]
 fn the_ticket_that_a_sender_brings_to_a_receivers_code_is_for_that_receiver() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut command = world.wraith("receiver");
@@ -116,7 +116,7 @@ fn the_ticket_that_a_sender_brings_to_a_receivers_code_is_for_that_receiver() {
 
 #[test]
 fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     for has_begun in [false, true] {
         let world = World::new();
         let film = film(&world, 30_000_000);
@@ -141,7 +141,7 @@ fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
 
 #[test]
 fn a_resumed_offer_admits_only_the_joiner_of_its_own_code() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -165,7 +165,7 @@ fn a_resumed_offer_admits_only_the_joiner_of_its_own_code() {
 
 #[test]
 fn stopping_before_an_acceptance_invalidates_the_ticket() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
@@ -189,7 +189,7 @@ fn stopping_before_an_acceptance_invalidates_the_ticket() {
 
 #[test]
 fn stopping_after_an_acceptance_keeps_the_receiver() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 30_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
@@ -205,7 +205,7 @@ fn stopping_after_an_acceptance_keeps_the_receiver() {
 
 #[test]
 fn a_joiner_resumes_although_no_new_code_can_be_made() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 30_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
@@ -223,7 +223,7 @@ fn a_joiner_resumes_although_no_new_code_can_be_made() {
 
 #[test]
 fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 30_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());
@@ -248,7 +248,7 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
 
 #[test]
 fn a_joiner_of_a_new_code_replaces_the_earlier_one() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     let film = film(&world, 30_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());

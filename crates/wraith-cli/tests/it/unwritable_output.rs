@@ -82,7 +82,7 @@ fn a_ticket_that_cannot_be_written_is_not_waited_with() {
 
 #[test]
 fn a_code_that_cannot_be_written_is_not_waited_with() {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let world = World::new();
     for json in [false, true] {
         let mut command = world.wraith("receiver");

@@ -13,7 +13,8 @@ use wraith_discovery::contact::{ContactPair, listen, search};
 use wraith_discovery::{CodeOptions, JoinErrorKind, Places, Reach, TicketSide, announce, join};
 
 use super::support::{
-    CREATOR, JOINER, PATIENCE, alone, fetched, loopback, may, offered, other_words, server, ticket,
+    CREATOR, JOINER, PATIENCE, fetched, loopback, may, offered, other_words, own_network, server,
+    ticket,
 };
 
 /// Time after which a future without a pending wake-up is dropped.
@@ -50,7 +51,7 @@ async fn all_places(tasks: &mut JoinSet<()>) -> Places {
 
 #[tokio::test]
 async fn an_announcement_that_is_dropped_leaves_no_task() {
-    let _alone = alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let places = all_places(&mut tasks).await;
     for polls in 1..6 {
@@ -66,7 +67,7 @@ async fn an_announcement_that_is_dropped_leaves_no_task() {
 
 #[tokio::test]
 async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_make() {
-    let _alone = alone().await;
+    let _network = own_network();
     for polls in 1..12 {
         // A new server per attempt, so that no rate limit interferes.
         let mut tasks = JoinSet::new();
@@ -111,7 +112,7 @@ async fn dropping_a_wait_for_events_loses_none() {
 
 #[tokio::test]
 async fn contacts_that_are_dropped_leave_no_task() {
-    let _alone = alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let places = all_places(&mut tasks).await;
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));

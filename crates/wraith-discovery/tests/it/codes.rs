@@ -15,8 +15,8 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::support::{
-    CREATOR, JOINER, PATIENCE, alone, at, fetched, fetched_by, loopback, may, next, nowhere,
-    offered, other_words, server, ticket,
+    CREATOR, JOINER, PATIENCE, at, fetched, fetched_by, loopback, may, next, nowhere, offered,
+    other_words, own_network, server, ticket,
 };
 
 /// Checks the behaviour that all places share.
@@ -81,7 +81,7 @@ async fn one_wrong_guess_burns(places: &Places) {
 
 #[tokio::test]
 async fn a_code_brings_a_ticket_either_way_on_the_local_network() {
-    let _alone = alone().await;
+    let _network = own_network();
     brings_a_ticket_either_way(&loopback()).await;
 }
 
@@ -99,7 +99,7 @@ async fn a_code_brings_a_ticket_on_a_multi_threaded_runtime() {
 
 #[tokio::test]
 async fn a_wrong_guess_burns_a_code_on_the_local_network() {
-    let _alone = alone().await;
+    let _network = own_network();
     one_wrong_guess_burns(&loopback()).await;
 }
 
@@ -181,7 +181,7 @@ async fn two_places_that_race_with_wrong_guesses_burn_a_code_once() {
 
 #[tokio::test]
 async fn when_the_server_is_down_the_local_network_still_works() {
-    let _alone = alone().await;
+    let _network = own_network();
     // A port that was in use a moment ago and is closed now.
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let places = Places { rendezvous: Some(gone.to_string()), ..loopback() };
@@ -196,7 +196,7 @@ async fn when_the_server_is_down_the_local_network_still_works() {
 
 #[tokio::test]
 async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
-    let _alone = alone().await;
+    let _network = own_network();
     let stalled = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = Some(stalled.local_addr().unwrap().to_string());
     let places = Places { rendezvous: server.clone(), ..loopback() };

@@ -11,7 +11,7 @@ use wraith_discovery::contact::{
 };
 use wraith_discovery::{Places, Reach};
 
-use super::support::{PATIENCE, alone, at, loopback, server};
+use super::support::{PATIENCE, at, loopback, own_network, server};
 
 /// Returns the two ends of a contact pair.
 fn pairs(a: u8, b: u8) -> [ContactPair; 2] {
@@ -59,7 +59,7 @@ async fn a_contact_is_found_and_a_stranger_finds_nobody(places: &Places) {
 
 #[tokio::test]
 async fn contacts_meet_on_the_local_network() {
-    let _alone = alone().await;
+    let _network = own_network();
     a_contact_is_found_and_a_stranger_finds_nobody(&loopback()).await;
 }
 

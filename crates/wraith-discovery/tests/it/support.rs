@@ -1,9 +1,14 @@
 //! Meeting places, and two sides that use them.
 
+#[path = "../../../wraith-cli/tests/it/support/cable.rs"]
+#[allow(dead_code, reason = "the tests of the program use more of it")]
+pub mod cable;
+#[path = "../../../wraith-cli/tests/it/support/lan.rs"]
+pub mod lan;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use wraith_crypto::NodeId;
@@ -14,15 +19,10 @@ use wraith_discovery::{
 };
 use zeroize::Zeroizing;
 
+pub use lan::own_network;
+
 /// Longer than any step of these tests, so that a test that hangs fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Serialises the tests on the local network, where two codes may have the same three-digit
-/// nameplate.
-pub async fn alone() -> MutexGuard<'static, ()> {
-    static LOCK: Mutex<()> = Mutex::const_new(());
-    LOCK.lock().await
-}
 
 /// Identities of the two sides.
 pub const CREATOR: NodeId = NodeId([1; 32]);
@@ -90,4 +90,9 @@ pub fn other_words(code: &Code) -> Code {
 
 pub async fn next(announcement: &mut CodeAnnouncement) -> CodeEvent {
     timeout(PATIENCE, announcement.next_event()).await.unwrap().unwrap()
+}
+
+/// Reports a test that cannot run here.
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
 }

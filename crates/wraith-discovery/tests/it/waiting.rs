@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use wraith_discovery::Places;
 
-use super::support::{alone, loopback, offered, server};
+use super::support::{loopback, offered, own_network, server};
 
 /// Duration of the measurement; its end is one wake-up.
 const WAITED: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ fn wakings() -> Option<u64> {
 
 #[tokio::test]
 async fn a_code_that_waits_at_all_places_causes_no_wake_ups() {
-    let _alone = alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     let places = Places { rendezvous: Some(server.to_string()), ..loopback() };

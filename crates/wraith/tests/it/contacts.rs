@@ -13,7 +13,7 @@ use wraith::{
 };
 
 use crate::support::{
-    LOOPBACK, event, file, lan_alone, lan_node, node, node_at, server, soon, within,
+    LOOPBACK, event, file, lan_node, node, node_at, own_network, server, soon, within,
 };
 
 /// Adds a contact to `node` under this name, with its address if that is known.
@@ -69,7 +69,7 @@ async fn offers_come_one_after_the_other_and_each_is_answered() {
 
 #[tokio::test]
 async fn a_contact_is_found_on_the_local_network_and_at_a_server() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {

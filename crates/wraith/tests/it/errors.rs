@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use wraith::{Capability, Cause, Code, ErrorKind, Node, OnConflict, Payload, Source, Ticket};
 
 use crate::support::{
-    LOOPBACK, file, lan_alone, lan_node, node, node_at, offered, server, soon, within,
+    LOOPBACK, file, lan_node, node, node_at, offered, own_network, server, soon, within,
 };
 
 /// Returns a code with the same nameplate and other words.
@@ -29,7 +29,7 @@ async fn error_of(node: &Node, source: impl Into<Source>) -> wraith::Error {
 
 #[tokio::test]
 async fn wrong_words_burn_the_code_on_both_sides() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ async fn a_code_works_once() {
 
 #[tokio::test]
 async fn an_unreachable_sender_is_not_found() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     for node in [lan_node(), node_at(server)] {

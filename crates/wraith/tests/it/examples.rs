@@ -8,7 +8,7 @@ use std::thread;
 
 use wraith::{Code, Ticket};
 
-use crate::support::{PATIENCE, file, lan_alone, noise};
+use crate::support::{PATIENCE, file, noise, own_network};
 
 /// A running example, killed at the end of its test.
 struct Example(Child);
@@ -93,7 +93,7 @@ fn sending_and_receiving_take_less_than_thirty_lines_each() {
 
 #[tokio::test]
 async fn the_send_and_receive_examples_transfer_files() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let folder = tempfile::tempdir().unwrap();
     let film = folder.path().join("film");
     let bytes = file(&film, 1, 4_000_000);
@@ -109,7 +109,7 @@ async fn the_send_and_receive_examples_transfer_files() {
 
 #[tokio::test]
 async fn a_pipe_goes_on_in_the_other_one() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let bytes = noise(2, 3_000_000);
     let mut sending = Example::start("pipe", &[]);
     sending.feed(bytes.clone());

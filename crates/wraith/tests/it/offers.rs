@@ -13,7 +13,7 @@ use wraith::{
 };
 
 use crate::support::{
-    LOOPBACK, Written, event, file, lan_alone, lan_node, node, node_at, noise, offered, server,
+    LOOPBACK, Written, event, file, lan_node, node, node_at, noise, offered, own_network, server,
     within,
 };
 
@@ -44,7 +44,7 @@ async fn by_code(sending: Node, receiving: Node) -> FoundAt {
 
 #[tokio::test]
 async fn by_code_on_the_local_network() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     assert_eq!(by_code(lan_node(), lan_node()).await, FoundAt::Place(PlaceName::Lan));
 }
 
@@ -147,7 +147,7 @@ async fn any_number_until_it_is_stopped() {
 
 #[tokio::test]
 async fn the_receiver_starts_first_and_invites() {
-    let _alone = lan_alone().await;
+    let _network = own_network();
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {

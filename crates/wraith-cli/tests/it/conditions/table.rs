@@ -36,7 +36,7 @@ pub const ALL: [Condition; 44] = [
     ("an unknown contact", |s| alone(s, "sender", &["send", "film.mov", "--to", "anna"])),
     ("several files to standard output", folder_to_stdout),
     ("no peer with this code, on the local network", |s| {
-        let _alone = lan::alone();
+        let _network = lan::own_network();
         let words = ["receive", "-y", "--timeout", "1", "--lan", "lo", "7-crater-lemon"];
         alone(s, "receiver", &words)
     }),
@@ -58,13 +58,13 @@ pub const ALL: [Condition; 44] = [
     }),
     ("a contact that does not listen", contact_away),
     ("a code that expires unused", |s| {
-        let _alone = lan::alone();
+        let _network = lan::own_network();
         alone(s, "sender", &["send", "--expires", "1", "--lan", "lo", "film.mov"])
     }),
     ("the receiver declines", declined),
     ("a listener without this machine among its contacts", not_admitted),
     ("wrong words, on the local network", |s| {
-        let _alone = lan::alone();
+        let _network = lan::own_network();
         wrong_words(s, LAN)
     }),
     ("wrong words, at a rendezvous server", |s| {
@@ -72,7 +72,7 @@ pub const ALL: [Condition; 44] = [
         wrong_words(s, &["--rendezvous", &server.1])
     }),
     ("a code that another peer has used, on the local network", |s| {
-        let _alone = lan::alone();
+        let _network = lan::own_network();
         used_code(s, LAN)
     }),
     ("a code that another peer has used, at a rendezvous server", |s| {
@@ -259,7 +259,7 @@ fn used_code(scene: &Scene, places: &[&str]) -> Ends {
 }
 
 fn tried_before(scene: &Scene) -> Ends {
-    let _alone = lan::alone();
+    let _network = lan::own_network();
     let (sender, code) = scene.send(LAN);
     let wrong = other_words(&code);
     assert_eq!(scene.receive("receiver", &wrong, LAN).end().exit, 5);

@@ -1,8 +1,11 @@
 //! Two machines joined by a cable: network namespaces with a veth pair. Needs root and `ip`.
 
+use std::fs::File;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
 
 /// Two namespaces and the cable. Drop removes them.
 #[derive(Debug)]
@@ -75,18 +78,14 @@ impl Cable {
         assert!(ip(&["-n", name, "addr", "add", after, "dev", "cable"]));
     }
 
+    /// Moves the calling thread to one end.
+    pub fn enter(&self, end: usize) {
+        enter(&self.names[end]);
+    }
+
     /// Returns the command, to run at one end.
     pub fn at(&self, end: usize, command: &Command) -> Command {
-        let mut inside = Command::new("ip");
-        inside.args(["netns", "exec", &self.names[end]]).arg(command.get_program());
-        inside.args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => inside.env(name, value),
-                None => inside.env_remove(name),
-            };
-        }
-        inside
+        inside(&self.names[end], command)
     }
 }
 
@@ -98,6 +97,27 @@ impl Drop for Cable {
     }
 }
 
-fn ip(words: &[&str]) -> bool {
+/// Moves the calling thread into a namespace.
+pub fn enter(namespace: &str) {
+    let namespace = File::open(format!("/run/netns/{namespace}")).unwrap();
+    setns(namespace, CloneFlags::CLONE_NEWNET).unwrap();
+}
+
+/// Returns the command, to run in a namespace.
+pub fn inside(namespace: &str, command: &Command) -> Command {
+    let mut inside = Command::new("ip");
+    inside.args(["netns", "exec", namespace]).arg(command.get_program());
+    inside.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => inside.env(name, value),
+            None => inside.env_remove(name),
+        };
+    }
+    inside
+}
+
+/// Runs `ip` with these words. Returns whether it succeeded.
+pub fn ip(words: &[&str]) -> bool {
     Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
 }

@@ -1,5 +1,7 @@
 //! Test support: nodes that meet on this machine only, test content, and waits with time limits.
 
+#[path = "../../../../wraith-cli/tests/it/support/lan.rs"]
+mod lan;
 mod process;
 
 use std::net::SocketAddr;
@@ -13,7 +15,8 @@ use wraith::state::StateDir;
 use wraith::{Event, Events, Lan, Node, NodeBuilder, Observer, Offer, Payload, Ticket};
 use wraith_discovery::rendezvous::Server;
 
-pub use process::{alone_in_a_process, lan_alone, threads};
+pub use lan::own_network;
+pub use process::{alone_in_a_process, threads};
 
 /// Longer than any operation of these tests, so that a hanging test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);

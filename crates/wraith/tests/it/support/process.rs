@@ -2,17 +2,8 @@
 
 use std::process::Command;
 
-use tokio::sync::{Mutex, MutexGuard};
-
 /// Set in a process started for a single test.
 const ALONE: &str = "WRAITH_TEST_ALONE";
-
-/// Serializes tests on the local network, which is multicast on loopback: two codes may have the
-/// same three-digit nameplate.
-pub async fn lan_alone() -> MutexGuard<'static, ()> {
-    static LOCK: Mutex<()> = Mutex::const_new(());
-    LOCK.lock().await
-}
 
 /// Runs `test` alone in a process: the test of this name starts itself again there.
 #[track_caller]
