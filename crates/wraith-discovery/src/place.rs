@@ -76,6 +76,12 @@ pub trait Announcement: Send {
     /// Returns the nameplate in use; `None` if the place has no nameplates.
     fn nameplate(&self) -> Option<u32>;
 
+    /// Keeps the topic before [`Self::serve_queries`]. Never completes; cancel-safe. A place where
+    /// others can ask for the same nameplate answers them here.
+    fn hold(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Answers peers with `responder`. Drop of the future withdraws the topic.
     ///
     /// After `end`, no new peers need to be admitted. A place that can send the reason to late

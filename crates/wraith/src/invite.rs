@@ -40,7 +40,7 @@ impl InvitationBuilder {
     pub async fn start(self) -> Result<Invitation, Error> {
         let options = CodeOptions::new(TicketSide::Joiner, self.life);
         // The sender hands over the ticket; this side has none to give.
-        let nothing = Box::new(|_, _| Zeroizing::default());
+        let nothing = Box::new(|_, _| Some(Zeroizing::default()));
         let (own, places) = (self.node.id(), self.node.places());
         let announcement = announce(places, options, own, nothing).await.map_err(no_code)?;
         if announcement.places().is_empty() {

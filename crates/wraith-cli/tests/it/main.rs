@@ -88,6 +88,7 @@ mod taken_meanwhile;
 mod through_relays;
 mod ticket_at_once;
 mod ticket_of_a_code;
+mod two_codes_of_one_offer;
 mod two_of_one_identity;
 mod unsafe_names;
 mod unwritable_output;

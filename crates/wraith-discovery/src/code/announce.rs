@@ -1,6 +1,7 @@
 //! The side that made the code (the creator): waits with a code at all meeting places at once.
 //!
-//! Each place has a task. The task announces a nameplate (the number in the code), serves joiners
+//! Each place has a task. The task announces a nameplate (the number in the code) until all places
+//! agree on one, serves joiners
 //! from [`CodeAnnouncement::start_serving`] on, and announces the nameplate again after the place
 //! was lost. The tasks share one [`CreatorState`], so a code allows one guess at all places
 //! together.
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::select;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
@@ -17,7 +18,7 @@ use wraith_crypto::NodeId;
 
 use super::creator::Creator;
 use super::pake::TicketSide;
-use super::state::{CodeEvent, CreatorState};
+use super::state::{CodeEvent, CreatorState, EndCode};
 use super::text::Code;
 use super::{MakeTicket, NoRandomness};
 use crate::backoff::Backoff;
@@ -28,14 +29,17 @@ use crate::place::{
 use crate::places::Places;
 use crate::record::publish::WITHDRAW_TIMEOUT;
 
-/// Longest delay of the code while a server selects a nameplate. The code is on the screen within
-/// 300 ms.
+/// Longest delay of the code while a server selects a nameplate. The local network takes as long
+/// (`crate::lan`), and both run at the same time, so the code is on the screen within 300 ms.
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
 /// The same limit if no other place is available, because the code is useless without the server.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Highest nameplate requested. Three digits are quick to say, and two codes on one local network
 /// rarely collide.
 const SHORT_NAMEPLATES: u32 = 999;
+/// Most rounds in which places agree on one nameplate. A second round is rare: it follows if a
+/// place had to choose another number.
+const MAX_ROUNDS: usize = 6;
 
 /// Options of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +77,9 @@ pub struct CodeAnnouncement {
     prepared_tasks: Option<PreparedTasks>,
     /// Withdraws a long code.
     stop: Option<watch::Sender<bool>>,
+    creator: Arc<dyn EndCode>,
+    /// The last joiner came by another code, so no reply of this one need stay.
+    is_used_elsewhere: bool,
     end: EndSignal,
     events: mpsc::UnboundedReceiver<CodeEvent>,
     /// Tasks of broadcast places, and of all other places. The other places get the reason when a
@@ -86,7 +93,16 @@ pub struct CodeAnnouncement {
 struct PreparedTasks {
     state: Arc<CreatorState>,
     /// The tasks' channels, and whether each place was listed to the caller.
-    waiting: Vec<(oneshot::Sender<ServeParams>, bool)>,
+    waiting: Vec<(mpsc::UnboundedSender<PlaceCommand>, bool)>,
+}
+
+/// A command for a place's task.
+#[derive(Debug)]
+enum PlaceCommand {
+    /// Announce another nameplate, and report again.
+    Announce(Topic),
+    /// Serve joiners.
+    Serve(ServeParams),
 }
 
 /// Parameters for a place's task to serve joiners.
@@ -99,8 +115,9 @@ struct ServeParams {
     is_listed: bool,
 }
 
-/// First report of a place's task: the place's index and the announced nameplate.
-type FirstReport = (usize, Result<Option<u32>, PlaceError>);
+/// Report of a place's task: the place's index and the announced nameplate.
+type Report = (usize, Announced);
+type Announced = Result<Option<u32>, PlaceError>;
 
 /// Makes a code and prepares to wait for joiners at all places, as the identity `own`. `ticket`
 /// makes the ticket for a joiner with the right words; it is not called if the joiner has the
@@ -137,17 +154,17 @@ pub(super) async fn announce_at(
     let names: Vec<PlaceName> = all.iter().map(|place| place.place()).collect();
     let (report, mut reports) = mpsc::unbounded_channel();
     let (mut broadcasts, mut mailboxes) = (JoinSet::new(), JoinSet::new());
-    let mut start_senders = Vec::new();
+    let are_near: Vec<_> = all.iter().map(|place| place.caps().broadcast).collect();
+    let mut commands = Vec::new();
     for (index, place) in all.into_iter().enumerate() {
-        let (start_sender, started) = oneshot::channel();
-        start_senders.push(start_sender);
+        let (sender, receiver) = mpsc::unbounded_channel();
+        commands.push(sender);
         let tasks = if place.caps().broadcast { &mut broadcasts } else { &mut mailboxes };
-        tasks.spawn(announce_nameplate(place, requested, index, report.clone(), started));
+        tasks.spawn(announce_nameplate(place, requested, index, report.clone(), receiver));
     }
     drop(report);
-    let announced = first_reports(names.len(), &mut reports).await;
-    let mut named = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
-    let nameplate = named.find(|nameplate| *nameplate != requested).unwrap_or(requested);
+    let (nameplate, announced) =
+        agree_on_nameplate(requested, &commands, &are_near, &mut reports).await;
 
     let [a, b, c, d, ..] = words;
     let code = match options.uses {
@@ -160,15 +177,16 @@ pub(super) async fn announce_at(
     let (ended, end) = EndSignal::channel();
     let state = Arc::new(CreatorState::new(creator, own, options.ticket_side, ticket, emit, ended));
     let (mut places, mut missing, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
-    for ((place, report), start_sender) in names.into_iter().zip(announced).zip(start_senders) {
+    for ((place, report), commands) in names.into_iter().zip(announced).zip(commands) {
         let is_up = matches!(report, Some(Ok(_)));
-        waiting.push((start_sender, is_up));
+        waiting.push((commands, is_up));
         match report {
             Some(Ok(_)) => places.push(place),
             Some(Err(why)) => missing.push((place, why)),
             None => missing.push((place, PlaceError::Silent)),
         }
     }
+    let creator = Arc::clone(&state) as Arc<dyn EndCode>;
     let (prepared_tasks, stop) = (Some(PreparedTasks { state, waiting }), None);
     CodeAnnouncement {
         code,
@@ -176,6 +194,8 @@ pub(super) async fn announce_at(
         missing,
         prepared_tasks,
         stop,
+        creator,
+        is_used_elsewhere: false,
         end,
         events,
         broadcasts,
@@ -183,22 +203,61 @@ pub(super) async fn announce_at(
     }
 }
 
-/// Collects the first reports of `count` places. The wait is short once any place is up.
-async fn first_reports(
-    count: usize,
-    reports: &mut mpsc::UnboundedReceiver<FirstReport>,
-) -> Vec<Option<Result<Option<u32>, PlaceError>>> {
-    let started = Instant::now();
-    let mut announced = vec![None; count];
-    loop {
-        let is_up = announced.iter().flatten().any(Result::is_ok);
-        let patience = if is_up { NAMEPLATE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
-        if announced.iter().all(Option::is_some) {
-            return announced;
+/// Lets all places announce one nameplate. Returns it, and the last report of each place. A place
+/// where another code has the nameplate chooses another one, which the other places then announce.
+async fn agree_on_nameplate(
+    requested: u32,
+    commands: &[mpsc::UnboundedSender<PlaceCommand>],
+    are_near: &[bool],
+    reports: &mut mpsc::UnboundedReceiver<Report>,
+) -> (u32, Vec<Option<Announced>>) {
+    let mut nameplate = requested;
+    let mut announced = vec![None; commands.len()];
+    for _ in 0..MAX_ROUNDS {
+        collect_reports(&mut announced, are_near, reports).await;
+        let is_taken = |report: &Option<Announced>| matches!(report, Some(Err(PlaceError::Taken)));
+        let chosen = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
+        let other = chosen.clone().find(|chosen| *chosen != nameplate);
+        let exact = match other {
+            Some(other) => {
+                nameplate = other;
+                true
+            }
+            // Another code has the nameplate at this place: all choose anew.
+            None if announced.iter().any(is_taken) && chosen.count() > 0 => {
+                nameplate = 1 + getrandom::u32().unwrap_or(nameplate) % SHORT_NAMEPLATES;
+                false
+            }
+            None => break,
+        };
+        for (report, commands) in announced.iter_mut().zip(commands) {
+            let is_other = matches!(report, Some(Ok(Some(chosen))) if *chosen != nameplate);
+            if is_other || is_taken(report) {
+                *report = None;
+                // A finished task had no usable place.
+                let _ =
+                    commands.send(PlaceCommand::Announce(Topic::Nameplate { nameplate, exact }));
+            }
         }
+    }
+    (nameplate, announced)
+}
+
+/// Collects the missing reports. The wait is short once any place is up, except for the local
+/// network: it needs no server that may stall.
+async fn collect_reports(
+    announced: &mut [Option<Announced>],
+    are_near: &[bool],
+    reports: &mut mpsc::UnboundedReceiver<Report>,
+) {
+    let started = Instant::now();
+    while !announced.iter().all(Option::is_some) {
+        let is_up = announced.iter().flatten().any(Result::is_ok)
+            && announced.iter().zip(are_near).all(|(report, near)| report.is_some() || !near);
+        let patience = if is_up { NAMEPLATE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
         match timeout_at(started + patience, reports.recv()).await {
             Ok(Some((index, report))) => announced[index] = Some(report),
-            Ok(None) | Err(_) => return announced,
+            Ok(None) | Err(_) => return,
         }
     }
 }
@@ -209,13 +268,23 @@ impl CodeAnnouncement {
         code: Code,
         (places, missing): AnnouncedAndFailed,
         end: EndSignal,
-        stop: watch::Sender<bool>,
+        (stop, creator): (watch::Sender<bool>, Arc<dyn EndCode>),
         events: mpsc::UnboundedReceiver<CodeEvent>,
         tasks: JoinSet<()>,
     ) -> Self {
-        let (prepared_tasks, stop, broadcasts) = (None, Some(stop), JoinSet::new());
-        let mailboxes = tasks;
-        Self { code, places, missing, prepared_tasks, stop, end, events, broadcasts, mailboxes }
+        Self {
+            code,
+            places,
+            missing,
+            prepared_tasks: None,
+            stop: Some(stop),
+            creator,
+            is_used_elsewhere: false,
+            end,
+            events,
+            broadcasts: JoinSet::new(),
+            mailboxes: tasks,
+        }
     }
 
     /// Returns the code.
@@ -238,15 +307,12 @@ impl CodeAnnouncement {
     /// in a tokio runtime. Further calls have no effect, nor do calls with a long code.
     pub fn start_serving(&mut self) {
         let Some(PreparedTasks { state, waiting }) = self.prepared_tasks.take() else { return };
-        for (start_sender, is_listed) in waiting {
+        for (commands, is_listed) in waiting {
             let (nameplate, state) = (self.code.nameplate(), Arc::clone(&state));
             // A finished task had no usable place.
-            let _ = start_sender.send(ServeParams {
-                nameplate,
-                state,
-                end: self.end.clone(),
-                is_listed,
-            });
+            let end = self.end.clone();
+            let params = ServeParams { nameplate, state, end, is_listed };
+            let _ = commands.send(PlaceCommand::Serve(params));
         }
         let mut end = self.end.clone();
         self.mailboxes.spawn(async move {
@@ -271,6 +337,13 @@ impl CodeAnnouncement {
         }
     }
 
+    /// Refuses further joiners as too late: another code of the same offer has served the last one.
+    /// No effect on a code that has ended.
+    pub fn end_as_used(&mut self) {
+        self.is_used_elsewhere = self.end.reached().is_none();
+        self.creator.end(Refusal::Used);
+    }
+
     /// Withdraws the code.
     ///
     /// If it has ended, the places first get the reason, within half a second: without the reason,
@@ -278,7 +351,7 @@ impl CodeAnnouncement {
     /// stores within 3 s. The reply to the joiner of a used one stays for two minutes.
     pub async fn close(mut self) {
         if let Some(stop) = self.stop {
-            if self.end.reached() != Some(Refusal::Used) {
+            if self.is_used_elsewhere || self.end.reached() != Some(Refusal::Used) {
                 stop.send_replace(true);
                 let stopped = async { while self.mailboxes.join_next().await.is_some() {} };
                 let _ = timeout(WITHDRAW_TIMEOUT, stopped).await;
@@ -293,21 +366,27 @@ impl CodeAnnouncement {
     }
 }
 
-/// Task of one place: announces the requested nameplate and reports the result. After the start it
-/// keeps the code's nameplate announced until the code or the task ends.
+/// Task of one place: announces the requested nameplate, or another one on command, and reports the
+/// results. After the start it keeps the code's nameplate announced until the code or the task ends.
 async fn announce_nameplate(
     place: Arc<dyn MeetingPlace>,
     requested: u32,
     index: usize,
-    report: mpsc::UnboundedSender<FirstReport>,
-    started: oneshot::Receiver<ServeParams>,
+    report: mpsc::UnboundedSender<Report>,
+    mut commands: mpsc::UnboundedReceiver<PlaceCommand>,
 ) {
-    let mut announcement =
-        place.announce(Topic::Nameplate { nameplate: requested, exact: false }).await;
-    let named = announcement.as_ref().map(|it| it.nameplate()).map_err(Clone::clone);
-    let _ = report.send((index, named));
+    let mut topic = Topic::Nameplate { nameplate: requested, exact: false };
+    let (mut announcement, ServeParams { nameplate, state, mut end, is_listed }) = loop {
+        let mut announcement = place.announce(topic).await;
+        let named = announcement.as_ref().map(|it| it.nameplate()).map_err(Clone::clone);
+        let _ = report.send((index, named));
+        match next_command(&mut commands, &mut announcement).await {
+            Some(PlaceCommand::Announce(other)) => topic = other,
+            Some(PlaceCommand::Serve(params)) => break (announcement, params),
+            None => return,
+        }
+    };
     drop(report);
-    let Ok(ServeParams { nameplate, state, mut end, is_listed }) = started.await else { return };
     let exactly = Topic::Nameplate { nameplate, exact: true };
     if !matches!(&announcement, Ok(it) if it.nameplate().is_none_or(|n| n == nameplate)) {
         if is_unusable(&announcement) {
@@ -339,6 +418,23 @@ async fn announce_nameplate(
             _ = end.wait() => return,
         }
         announcement = place.announce(exactly).await;
+    }
+}
+
+/// Waits for the next command, and keeps the announced nameplate meanwhile.
+async fn next_command(
+    commands: &mut mpsc::UnboundedReceiver<PlaceCommand>,
+    announcement: &mut Result<Box<dyn Announcement>, PlaceError>,
+) -> Option<PlaceCommand> {
+    let hold = async {
+        match announcement {
+            Ok(announcement) => announcement.hold().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    select! {
+        command = commands.recv() => command,
+        () = hold => None,
     }
 }
 

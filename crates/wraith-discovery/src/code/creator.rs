@@ -164,12 +164,13 @@ impl Creator {
 
     /// Verifies the proof of the joiner with `hello`. For a right proof, `payload` makes the
     /// payload: the ticket for this identity, or the creator's NodeId if the joiner has the ticket.
+    /// If it returns `None`, the offer has no room for another identity, and the code is used.
     pub fn verify_proof(
         &mut self,
         now: Instant,
         hello: &[u8; HELLO_LEN],
         proof: &[u8; PROOF_LEN],
-        payload: impl FnOnce(NodeId) -> Zeroizing<Vec<u8>>,
+        payload: impl FnOnce(NodeId) -> Option<Zeroizing<Vec<u8>>>,
     ) -> ProofVerdict {
         let again = |served: &&ServedJoiner| {
             served.hello == *hello && wraith_crypto::equal(&served.proof, proof)
@@ -191,7 +192,11 @@ impl Creator {
             self.state = CodeState::Closed(Refusal::Burned);
             return ProofVerdict::Refused(Refusal::Wrong);
         };
-        let welcome = Box::new(run.welcome(&payload(joiner)));
+        let Some(payload) = payload(joiner) else {
+            self.state = CodeState::Closed(Refusal::Used);
+            return ProofVerdict::Refused(Refusal::Used);
+        };
+        let welcome = Box::new(run.welcome(&payload));
         if self.served.len() == MAX_SERVED {
             self.served.pop_front();
         }
@@ -245,11 +250,11 @@ mod tests {
         Creator::new(code(1), TicketSide::Creator, now + LIFE)
     }
 
-    fn ticket(_: NodeId) -> Zeroizing<Vec<u8>> {
-        Zeroizing::new(b"ticket".to_vec())
+    fn ticket(_: NodeId) -> Option<Zeroizing<Vec<u8>>> {
+        Some(Zeroizing::new(b"ticket".to_vec()))
     }
 
-    fn nothing(_: NodeId) -> Zeroizing<Vec<u8>> {
+    fn nothing(_: NodeId) -> Option<Zeroizing<Vec<u8>>> {
         panic!("no ticket is made for a wrong guess")
     }
 
@@ -306,6 +311,16 @@ mod tests {
             let judged = creator.verify_proof(now, &right_hello, &right.proof(OWN), nothing);
             assert!(matches!(judged, ProofVerdict::Refused(Refusal::Burned)));
         }
+    }
+
+    #[test]
+    fn an_offer_without_room_ends_the_code_as_used() {
+        let now = Instant::now();
+        let mut creator = creator(now).with_uses(3);
+        let (hello, proven) = come(&mut creator, now, 1);
+        let judged = creator.verify_proof(now, &hello, &proven.proof(OWN), |_| None);
+        assert!(matches!(judged, ProofVerdict::Refused(Refusal::Used)), "{judged:?}");
+        assert_eq!(creator.refusal_at(now), Some(Refusal::Used));
     }
 
     #[test]
@@ -415,7 +430,7 @@ mod tests {
         let ticket = proven.seal_ticket(b"ticket");
         assert_eq!(creator.open_ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
         let judged =
-            creator.verify_proof(now, &hello, &proven.proof(OWN), |_| Zeroizing::default());
+            creator.verify_proof(now, &hello, &proven.proof(OWN), |_| Some(Zeroizing::default()));
         assert!(matches!(judged, ProofVerdict::Right { .. }));
         assert_eq!(creator.open_ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
         assert_eq!(creator.open_ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);

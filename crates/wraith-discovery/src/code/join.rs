@@ -403,7 +403,8 @@ async fn send_proof(
         });
     };
     let creator = given.as_slice().try_into().map(NodeId).map_err(|_| JoinErrorKind::Wrong)?;
-    let ticket = Message::Ticket(Box::new(proven.seal_ticket(&make(creator, seen))));
+    let ticket = make(creator, seen).ok_or(JoinErrorKind::Used)?;
+    let ticket = Message::Ticket(Box::new(proven.seal_ticket(&ticket)));
     let is_ack = |message| (message == Message::Ack).then_some(Ok(()));
     exchange(&mut *query, &ticket, time_limit, is_ack).await?;
     let (ticket, creator) = (Zeroizing::default(), Some(creator));

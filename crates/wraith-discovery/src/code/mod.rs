@@ -48,8 +48,10 @@ pub use text::{Code, CodeError};
 
 /// Makes the bytes of the ticket for one identity. The argument is the address of this machine as
 /// the place sees it. Called before the ticket is sent, so the sender can expect this identity
-/// before it connects.
-pub type MakeTicket = Box<dyn Fn(NodeId, Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
+/// before it connects. Returns `None` if the offer has no room for another identity; the code then
+/// ends as used. So several codes of one offer share one count.
+pub type MakeTicket =
+    Box<dyn Fn(NodeId, Option<IpAddr>) -> Option<Zeroizing<Vec<u8>>> + Send + Sync>;
 
 /// The system has no randomness, so no code can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -51,6 +51,12 @@ pub enum CodeEvent {
     Back(PlaceName),
 }
 
+/// A creator whose code can be ended from outside.
+pub trait EndCode: fmt::Debug + Send + Sync {
+    /// Refuses further joiners for this reason, unless the code has ended already.
+    fn end(&self, why: Refusal);
+}
+
 /// Receives events.
 pub type Events = mpsc::UnboundedSender<CodeEvent>;
 
@@ -122,7 +128,7 @@ impl CreatorState {
             Message::Proof(proof) => {
                 let given = |joiner| match self.side {
                     TicketSide::Creator => (self.ticket)(joiner, question.seen),
-                    TicketSide::Joiner => Zeroizing::new(self.own.as_bytes().to_vec()),
+                    TicketSide::Joiner => Some(Zeroizing::new(self.own.as_bytes().to_vec())),
                 };
                 let verdict = exchange.creator.verify_proof(now, hello, &proof, given);
                 let end = exchange.creator.refusal_at(now).filter(|_| !exchange.awaits_ticket);
@@ -171,7 +177,21 @@ impl CreatorState {
                 )
                 .ending(Refusal::Burned)
             }
-            ProofVerdict::Refused(why) => response_with(&Message::Refused(why)),
+            ProofVerdict::Refused(why) => {
+                let ended = self.end.clone();
+                response_with(&Message::Refused(why)).on_sent(move || {
+                    // The offer may have had no room left for a joiner with the right words.
+                    if end.is_some() {
+                        ended.send_if_modified(|known| match known {
+                            None => {
+                                *known = end;
+                                true
+                            }
+                            Some(_) => false,
+                        });
+                    }
+                })
+            }
         }
     }
 
@@ -199,6 +219,16 @@ impl CreatorState {
 
 fn response_with(message: &Message) -> Response {
     Response::new(message.encode())
+}
+
+impl EndCode for CreatorState {
+    fn end(&self, why: Refusal) {
+        let mut exchange = self.lock();
+        if exchange.creator.refusal_at(Instant::now()).is_none() {
+            exchange.creator.close(why);
+            self.end.send_replace(Some(why));
+        }
+    }
 }
 
 impl Responder for CreatorState {

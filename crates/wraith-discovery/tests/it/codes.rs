@@ -37,7 +37,7 @@ async fn brings_a_ticket_either_way(places: &Places) {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let for_whom: MakeTicket = Box::new(move |creator, _| {
         tell.send(creator).unwrap();
-        Zeroizing::new(b"given".to_vec())
+        Some(Zeroizing::new(b"given".to_vec()))
     });
     let met = join(receiver.code(), JOINER, Some(for_whom), places, deadline, may()).await.unwrap();
     assert_eq!(told.recv().await, Some(CREATOR), "the giver knew for whom the ticket is");

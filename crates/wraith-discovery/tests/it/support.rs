@@ -50,7 +50,7 @@ pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
 }
 
 pub fn ticket(bytes: &'static [u8]) -> MakeTicket {
-    Box::new(move |_, _| Zeroizing::new(bytes.to_vec()))
+    Box::new(move |_, _| Some(Zeroizing::new(bytes.to_vec())))
 }
 
 /// Announces a sender's code.

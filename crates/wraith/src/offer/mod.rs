@@ -26,7 +26,7 @@ use crate::event::Observer;
 use crate::node::Node;
 use crate::payload::Payload;
 use crate::settings::{RECONNECT, SendSettings, Timeouts};
-use crate::state::{ALLOWED_MAX, Contact, Recipient};
+use crate::state::{Contact, Recipient};
 
 pub use self::handle::Offer;
 
@@ -46,9 +46,7 @@ enum OfferTarget {
 impl OfferTarget {
     fn recipient(&self, node: &Node, settings: &SendSettings) -> Recipient {
         match self {
-            Self::Code => {
-                Recipient::Code { max: settings.receivers.map_or(ALLOWED_MAX, |n| n as usize) }
-            }
+            Self::Code => Recipient::Code { max: settings.receivers.map(|n| n as usize) },
             Self::Ticket => Recipient::Bearer,
             Self::Invitation(code) => Recipient::Invitation(node.spent_codes().tag(code)),
             Self::Contact(contact) => Recipient::Contact(contact.node_id),

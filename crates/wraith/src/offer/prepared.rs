@@ -69,7 +69,8 @@ impl PreparedOffer {
     }
 
     /// Returns the function that builds the ticket for a receiver that proved the words of a code.
-    /// The receiver is authorized before it gets the ticket.
+    /// The receiver is authorized before it gets the ticket. All codes of the offer use it, so it
+    /// admits no more receivers than the offer has.
     ///
     /// `includes_observed`: whether the ticket contains the address at which a meeting place sees
     /// this machine.
@@ -78,11 +79,15 @@ impl PreparedOffer {
         let paths = self.paths.clone();
         let publisher = Arc::clone(&shared.publisher);
         Box::new(move |receiver, seen| {
-            if let Err(error) = unfinished.admit(receiver) {
+            let (is_admitted, written) = unfinished.admit(receiver);
+            if let Err(error) = written {
                 // The authorization still holds for this run.
                 publisher.publish(Event::Note { path: String::new(), what: error.to_string() });
             }
-            Zeroizing::new(ticket_of(&ticket, &paths, seen.filter(|_| includes_observed)).encode())
+            is_admitted.then(|| {
+                let seen = seen.filter(|_| includes_observed);
+                Zeroizing::new(ticket_of(&ticket, &paths, seen).encode())
+            })
         })
     }
 }

@@ -1,9 +1,14 @@
 //! Allowlist of a send by code: the identities that proved the words of its codes, and their
 //! progress.
 //!
-//! Invariant: the list has at most as many entries as the send has receivers, and at most
-//! [`ALLOWED_MAX`]. If the list is full, a new entry replaces the oldest identity that has not
-//! accepted the offer yet. If all have accepted, it replaces the oldest identity.
+//! All codes of a send share the list, so it is their common count. Invariants:
+//!
+//! - A run admits at most as many identities as the send has receivers. An identity that accepts
+//!   again counts as admitted, even if an earlier run admitted it.
+//! - An identity that counts keeps its place. A new identity replaces one of an earlier run: the
+//!   oldest that has not accepted, or else the oldest.
+//! - The list has at most [`ALLOWED_MAX`] entries. A send to more receivers, or to any number, then
+//!   replaces the oldest that is not receiving.
 
 use serde::{Deserialize, Serialize};
 use wraith_crypto::NodeId;
@@ -14,7 +19,10 @@ pub const ALLOWED_MAX: usize = 256;
 /// An allowlist (see the module docs).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Allowlist {
-    max: usize,
+    /// Number of receivers; `None` means any number.
+    places: Option<usize>,
+    /// Places taken in this run.
+    taken: usize,
     /// The oldest first.
     list: Vec<Allowed>,
 }
@@ -23,6 +31,8 @@ pub(super) struct Allowlist {
 struct Allowed {
     node: NodeId,
     stage: Stage,
+    /// It counts: this run has admitted it, or it has accepted in this run.
+    is_current: bool,
 }
 
 /// Progress of one identity.
@@ -46,19 +56,26 @@ pub(super) struct AllowedEntry {
 }
 
 impl Allowlist {
-    /// Creates an empty list for up to `max` identities.
-    pub fn new(max: usize) -> Self {
-        Self { max: max.clamp(1, ALLOWED_MAX), list: Vec::new() }
+    /// Creates an empty list for this number of identities; `None` means any number.
+    pub fn new(places: Option<usize>) -> Self {
+        Self { places: places.map(|places| places.max(1)), taken: 0, list: Vec::new() }
+    }
+
+    /// Most entries of the list.
+    fn capacity(&self) -> usize {
+        self.places.map_or(ALLOWED_MAX, |places| places.min(ALLOWED_MAX))
     }
 
     /// Replaces the list by serialized entries; skips entries without a valid NodeId.
     pub fn read(&mut self, entries: &[AllowedEntry]) {
         let parsed = entries.iter().filter_map(|entry| {
             let node = entry.node.parse().ok()?;
-            Some(Allowed { node, stage: entry.stage })
+            Some(Allowed { node, stage: entry.stage, is_current: false })
         });
-        self.list = parsed.collect();
-        self.make_room(0);
+        (self.list, self.taken) = (parsed.collect(), 0);
+        while self.list.len() > self.capacity() {
+            self.evict();
+        }
     }
 
     pub fn entries(&self) -> Vec<AllowedEntry> {
@@ -79,26 +96,56 @@ impl Allowlist {
         self.list.iter().any(|allowed| allowed.node == node)
     }
 
-    /// Adds an identity.
-    pub fn admit(&mut self, node: NodeId) {
-        if self.admits(node) {
+    /// Returns whether this identity got everything in this run, and may not take another place.
+    pub fn is_done(&self, node: NodeId) -> bool {
+        let is_it = |allowed: &Allowed| allowed.node == node && allowed.is_current;
+        let mut found = self.list.iter().filter(|allowed| is_it(allowed));
+        self.places.is_some() && found.any(|allowed| allowed.stage == Stage::Done)
+    }
+
+    /// Returns whether this run can admit no further identity.
+    pub fn is_full(&self) -> bool {
+        self.places.is_some_and(|places| self.taken >= places)
+    }
+
+    /// Adds an identity. Returns false if there is no place left.
+    pub fn admit(&mut self, node: NodeId) -> bool {
+        let known = self.list.iter().position(|allowed| allowed.node == node);
+        match known {
+            Some(at) if self.list[at].is_current => return !self.is_done(node),
+            _ if self.is_full() => return false,
+            Some(at) => self.list[at].is_current = true,
+            None => {
+                if self.list.len() == self.capacity() {
+                    self.evict();
+                }
+                self.list.push(Allowed { node, stage: Stage::Admitted, is_current: true });
+            }
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// Removes the entry that is the first to be replaced.
+    fn evict(&mut self) {
+        let is_receiving = |allowed: &Allowed| allowed.stage == Stage::Begun;
+        let order = |allowed: &Allowed| match allowed.is_current {
+            false => (false, is_receiving(allowed), false),
+            true => (true, is_receiving(allowed), allowed.stage == Stage::Admitted),
+        };
+        let first = (0..self.list.len()).min_by_key(|at| order(&self.list[*at]));
+        first.map(|at| self.list.remove(at));
+    }
+
+    /// Sets the progress of an identity in this run. One that has everything stays so.
+    pub fn set(&mut self, node: NodeId, stage: Stage) {
+        if self.is_done(node) {
             return;
         }
-        self.make_room(1);
-        self.list.push(Allowed { node, stage: Stage::Admitted });
-    }
-
-    fn make_room(&mut self, room: usize) {
-        while self.list.len() + room > self.max {
-            let idle = self.list.iter().position(|allowed| allowed.stage != Stage::Begun);
-            self.list.remove(idle.unwrap_or(0));
-        }
-    }
-
-    /// Sets the progress of an identity.
-    pub fn set(&mut self, node: NodeId, stage: Stage) {
-        for allowed in self.list.iter_mut().filter(|allowed| allowed.node == node) {
+        if let Some(allowed) = self.list.iter_mut().find(|allowed| allowed.node == node) {
             allowed.stage = stage;
+            self.taken += usize::from(!allowed.is_current);
+            allowed.is_current = true;
         }
     }
 
@@ -123,26 +170,58 @@ mod tests {
         SecretIdentity::from_seed([n; 32]).node_id()
     }
 
+    /// A list for two, as a later run reads it: one identity has accepted, one has not.
+    fn of_an_earlier_run() -> Allowlist {
+        let mut earlier = Allowlist::new(Some(2));
+        assert!(earlier.admit(node(1)) && earlier.admit(node(2)));
+        earlier.set(node(1), Stage::Begun);
+        let mut later = Allowlist::new(Some(2));
+        later.read(&earlier.entries());
+        later
+    }
+
     #[test]
-    fn a_full_allowlist_evicts_the_oldest_identity_that_has_not_accepted() {
-        let mut allowlist = Allowlist::new(2);
-        allowlist.admit(node(1));
-        allowlist.set(node(1), Stage::Begun);
-        allowlist.admit(node(2));
-        allowlist.admit(node(2));
-        assert_eq!(allowlist.nodes(), [node(1), node(2)]);
-        allowlist.admit(node(3));
+    fn identities_of_an_earlier_run_make_room_first_those_that_have_not_accepted() {
+        let mut allowlist = of_an_earlier_run();
+        assert!(allowlist.admit(node(3)) && !allowlist.is_full());
         assert_eq!(allowlist.nodes(), [node(1), node(3)]);
-        allowlist.set(node(3), Stage::Begun);
-        allowlist.admit(node(4));
-        assert_eq!(allowlist.nodes(), [node(3), node(4)], "all had begun");
-        assert!(allowlist.admits(node(4)) && !allowlist.admits(node(1)));
+        assert!(allowlist.admit(node(4)) && allowlist.is_full());
+        assert_eq!(allowlist.nodes(), [node(3), node(4)]);
+        assert!(!allowlist.admit(node(5)), "both were admitted in this run");
+        assert!(allowlist.admit(node(3)), "it has its place");
+    }
+
+    #[test]
+    fn an_identity_that_has_begun_in_this_run_is_never_replaced() {
+        let mut allowlist = of_an_earlier_run();
+        allowlist.set(node(1), Stage::Begun);
+        assert!(allowlist.admit(node(3)));
+        assert!(!allowlist.admit(node(4)));
+        allowlist.set(node(1), Stage::Done);
+        assert!(!allowlist.admit(node(4)) && !allowlist.admit(node(1)), "two were served");
+        assert_eq!(allowlist.nodes(), [node(3)]);
+        allowlist.set(node(1), Stage::Begun);
+        assert!(allowlist.is_done(node(1)) && !allowlist.is_done(node(3)));
+    }
+
+    #[test]
+    fn a_list_for_any_number_admits_more_than_it_holds_and_each_any_number_of_times() {
+        let mut allowlist = Allowlist::new(None);
+        let seed = |n: usize| std::array::from_fn(|at| (n >> (8 * (at % 2))) as u8);
+        let nodes: Vec<_> =
+            (0..=ALLOWED_MAX).map(|n| SecretIdentity::from_seed(seed(n)).node_id()).collect();
+        assert!(allowlist.admit(nodes[0]));
+        allowlist.set(nodes[0], Stage::Begun);
+        assert!(nodes.iter().all(|node| allowlist.admit(*node)) && !allowlist.is_full());
+        assert!(allowlist.admits(nodes[0]) && !allowlist.admits(nodes[1]), "it is receiving");
+        allowlist.set(nodes[0], Stage::Done);
+        assert!(allowlist.admit(nodes[0]) && !allowlist.is_done(nodes[0]));
     }
 
     #[test]
     fn a_stopped_send_keeps_receivers_that_accepted_and_contacts() {
-        let mut allowlist = Allowlist::new(4);
-        (1..=4).for_each(|n| allowlist.admit(node(n)));
+        let mut allowlist = Allowlist::new(Some(4));
+        assert!((1..=4).all(|n| allowlist.admit(node(n))));
         allowlist.set(node(2), Stage::Begun);
         allowlist.set(node(4), Stage::Begun);
         allowlist.set(node(4), Stage::Done);
@@ -152,17 +231,15 @@ mod tests {
 
     #[test]
     fn an_allowlist_round_trips_within_the_limit() {
-        let mut allowlist = Allowlist::new(usize::MAX);
-        for n in 0..=255 {
-            allowlist.admit(node(n));
-        }
+        let mut allowlist = Allowlist::new(Some(usize::MAX));
+        assert!((0..=255).all(|n| allowlist.admit(node(n))));
         allowlist.set(node(7), Stage::Begun);
-        let mut again = Allowlist::new(ALLOWED_MAX);
+        let mut again = Allowlist::new(Some(ALLOWED_MAX));
         again.read(&allowlist.entries());
-        assert_eq!(again, allowlist);
-        let mut fewer = Allowlist::new(1);
+        assert_eq!(again.nodes(), allowlist.nodes());
+        let mut fewer = Allowlist::new(Some(1));
         fewer.read(&allowlist.entries());
-        assert_eq!(fewer.nodes(), [node(7)], "who has begun stays longest");
+        assert_eq!(fewer.nodes(), [node(7)], "the one that has begun stays longest");
         let nonsense = [AllowedEntry { node: "nobody".into(), stage: Stage::Begun }];
         again.read(&nonsense);
         assert!(again.nodes().is_empty());

@@ -7,6 +7,7 @@
 //! is a use at all of them.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use super::keys::CodeKeys;
 use super::message::{Join, Offer};
 use crate::backoff::Backoff;
 use crate::code::announce::{CodeAnnouncement, CodeOptions, PlaceStatus};
-use crate::code::state::{CodeEvent, Events};
+use crate::code::state::{CodeEvent, EndCode, Events};
 use crate::code::{Code, MakeTicket, NoRandomness, TicketSide};
 use crate::contact::PunchRequest;
 use crate::place::{EndSignal, PlaceError, Refusal};
@@ -114,6 +115,7 @@ pub async fn announce_long(
         sleep_until(expiring.expires).await;
         expiring.end(Refusal::Expired);
     });
+    let stop = (stop, creator as Arc<dyn EndCode>);
     Ok(CodeAnnouncement::stored(code, (at, missing), end, stop, event_receiver, tasks))
 }
 
@@ -173,19 +175,6 @@ impl LongCodeCreator {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the code unless it has ended already.
-    fn end(&self, why: Refusal) {
-        let mut uses = self.uses();
-        if uses.ended.is_none() {
-            uses.ended = Some(why);
-            uses.version += 1;
-            if why == Refusal::Expired {
-                self.emit(CodeEvent::Expired);
-            }
-            self.ended.send_replace(Some(why));
-        }
-    }
-
     /// Admits a joiner if possible. Returns whether the offer has changed, and whether the joiner
     /// is new.
     fn admit(&self, join: &Join) -> (bool, bool) {
@@ -202,7 +191,12 @@ impl LongCodeCreator {
         }
         let ticket = match self.side {
             TicketSide::Creator => (self.ticket)(join.joiner, None),
-            TicketSide::Joiner => Zeroizing::default(),
+            TicketSide::Joiner => Some(Zeroizing::default()),
+        };
+        let Some(ticket) = ticket else {
+            uses.end(Refusal::Used);
+            self.ended.send_replace(Some(Refusal::Used));
+            return (true, false);
         };
         if uses.served.len() >= MAX_SERVED {
             uses.served.pop_front();
@@ -233,6 +227,33 @@ impl LongCodeCreator {
         let offer = Offer { creator: self.own, side: self.side, ended: uses.ended, served };
         let content = Content::new(Kind::Offer, now, life, (self.reach)(None));
         (uses.version, content.with_body(offer.encode()))
+    }
+}
+
+impl CodeUses {
+    /// Ends the code; the offer then has the reason.
+    fn end(&mut self, why: Refusal) {
+        self.ended = Some(why);
+        self.version += 1;
+    }
+}
+
+impl EndCode for LongCodeCreator {
+    fn end(&self, why: Refusal) {
+        let mut uses = self.uses();
+        if uses.ended.is_none() {
+            uses.end(why);
+            if why == Refusal::Expired {
+                self.emit(CodeEvent::Expired);
+            }
+            self.ended.send_replace(Some(why));
+        }
+    }
+}
+
+impl fmt::Debug for LongCodeCreator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LongCodeCreator").finish_non_exhaustive()
     }
 }
 

@@ -133,7 +133,10 @@ async fn request_admission(
     (first, reach): FoundOffer,
 ) -> Result<JoinSuccess, JoinErrorKind> {
     let creator = first.creator;
-    let ticket = joiner.ticket.as_ref().map(|make| make(creator, None)).unwrap_or_default();
+    let ticket = match &joiner.ticket {
+        Some(make) => make(creator, None).ok_or(JoinErrorKind::Used)?,
+        None => Zeroizing::default(),
+    };
     let join = Join { joiner: joiner.own, side: joiner.side(), ticket }.encode();
     if joiner.is_admitted_by(&first) {
         return Ok(success(&keys, store, joiner, (first, reach)));

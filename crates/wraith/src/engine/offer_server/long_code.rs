@@ -21,6 +21,8 @@ pub(crate) enum LongCode {
 pub(crate) enum LongCodeEvent {
     /// It is ready to be shown.
     Made(Code),
+    /// It cannot be made.
+    NotMade,
     /// It was used, or has ended.
     Announcement(CodeEvent),
 }
@@ -34,9 +36,10 @@ impl LongCode {
                 Self::Pending(making) => {
                     let made = making.await;
                     *self = Self::of(made);
-                    if let Self::Ready(made) = self {
-                        return LongCodeEvent::Made(made.code().clone());
-                    }
+                    return match self.announcement() {
+                        Some(made) => LongCodeEvent::Made(made.code().clone()),
+                        None => LongCodeEvent::NotMade,
+                    };
                 }
                 Self::Ready(made) => match made.next_event().await {
                     Some(event) => return LongCodeEvent::Announcement(event),
@@ -72,6 +75,13 @@ impl LongCode {
 
     /// Returns the announcement, once there is one.
     pub fn announcement(&self) -> Option<&CodeAnnouncement> {
+        match self {
+            Self::Ready(made) => Some(made),
+            _ => None,
+        }
+    }
+
+    pub fn announcement_mut(&mut self) -> Option<&mut CodeAnnouncement> {
         match self {
             Self::Ready(made) => Some(made),
             _ => None,

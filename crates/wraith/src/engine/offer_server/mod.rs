@@ -9,6 +9,7 @@
 //! - If only one more receiver is allowed, two programs with one identity compete for its place.
 //!   The program whose user accepts first gets it.
 
+mod codes;
 mod long_code;
 mod sessions;
 
@@ -23,14 +24,13 @@ use wraith_transfer::{
 };
 use wraith_transport::{Endpoint, Role as PathRole};
 
+use self::codes::CodeKind;
 use self::long_code::LongCodeEvent;
-use self::sessions::{Session, SessionRole};
+use self::sessions::{LostReceiver, Session, SessionRole};
 use super::rediscovery::Rediscovery;
 use super::retry::{ReconnectWindow, reconnect_error};
 use super::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
-use crate::event::Event;
-use crate::join_code::{burned, expired};
 use crate::node::Node;
 use crate::paths::SocketPaths;
 use crate::payload::Payload;
@@ -52,13 +52,6 @@ pub(crate) enum SessionEvent {
     Unreadable(TransferError),
 }
 
-/// The two codes of an offer.
-#[derive(Clone, Copy)]
-enum CodeKind {
-    Short,
-    Long,
-}
-
 /// A serving sender (see the module docs).
 pub(crate) struct OfferServer {
     node: Node,
@@ -73,9 +66,13 @@ pub(crate) struct OfferServer {
     code: Option<CodeAnnouncement>,
     /// A long code for the same offer, if there is one.
     long_code: LongCode,
+    /// Codes that are burned or expired, and why the first of them is. The other one lives on.
+    ended_codes: Vec<CodeKind>,
+    code_failure: Option<Error>,
     shared: TaskState,
     event_tx: UnboundedSender<SessionEvent>,
     sessions: Vec<Session>,
+    lost_receivers: Vec<LostReceiver>,
     sent: OfferSummary,
     next_id: u64,
     /// Options for the next session, whose tree is already walked.
@@ -123,9 +120,12 @@ impl OfferServer {
             sent_roots,
             code,
             long_code,
+            ended_codes: Vec::new(),
+            code_failure: None,
             shared,
             event_tx,
             sessions,
+            lost_receivers: Vec::new(),
             sent,
             next_id,
             surveyed,
@@ -209,8 +209,12 @@ impl OfferServer {
                     }
                 }
                 event = self.long_code.next() => match event {
-                    LongCodeEvent::Made(code) => {
-                        self.shared.publisher.publish(Event::LongCode(code));
+                    LongCodeEvent::Made(code) => self.long_code_made(code),
+                    LongCodeEvent::NotMade => {
+                        if let Some(failure) = self.long_code_not_made() {
+                            self.stop_all(events).await;
+                            return Err(failure);
+                        }
                     }
                     LongCodeEvent::Announcement(event) => {
                         if let Some(failure) = self.code_event(event, CodeKind::Long) {
@@ -249,73 +253,6 @@ impl OfferServer {
     /// Returns the sessions being served.
     fn receivers(&self) -> impl Iterator<Item = &Session> {
         self.sessions.iter().filter(|session| session.role == SessionRole::Receiver)
-    }
-
-    /// Returns the end of the sentence about a code that ended.
-    fn receivers_done_text(&self, nobody: &str) -> String {
-        match self.sent.receivers {
-            0 => nobody.to_owned(),
-            1 => " (1 receiver had everything)".to_owned(),
-            n => format!(" ({n} receivers had everything)"),
-        }
-    }
-
-    /// Handles an event of a code. Returns an error if it ends the offer.
-    fn code_event(&mut self, event: CodeEvent, of: CodeKind) -> Option<Error> {
-        let publisher = &self.shared.publisher;
-        let failure = match event {
-            CodeEvent::Used { place, joiner: peer } => {
-                publisher.publish(Event::CodeUsed { place, peer });
-                self.disconnect_disallowed();
-                if !self.is_several() {
-                    self.withdraw_other(of);
-                }
-                return None;
-            }
-            CodeEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
-                return None;
-            }
-            CodeEvent::Lost(place, why) => {
-                publisher.publish(Event::PlaceLost { place, why });
-                return None;
-            }
-            CodeEvent::Back(place) => {
-                publisher.publish(Event::PlaceBack(place));
-                return None;
-            }
-            CodeEvent::WrongGuess(place) => {
-                publisher.publish(Event::CodeBurned(place.clone()));
-                burned(place, &self.receivers_done_text("; no receiver got any file"))
-            }
-            CodeEvent::Expired => {
-                publisher.publish(Event::CodeExpired);
-                expired(&self.receivers_done_text(""))
-            }
-            _ => return None,
-        };
-        let is_idle = self.receivers().next().is_none() && self.lost.is_none();
-        if is_idle {
-            return Some(failure);
-        }
-        if self.is_several() {
-            self.shared.publisher.publish(Event::ClosedToNewReceivers(failure.clone()));
-        }
-        self.closing = Some(failure);
-        None
-    }
-
-    /// Withdraws the other code. The two codes share one place: when one was used, the other is
-    /// void.
-    fn withdraw_other(&mut self, used: CodeKind) {
-        match used {
-            CodeKind::Long => {
-                if let Some(code) = self.code.take() {
-                    tokio::spawn(code.close());
-                }
-            }
-            CodeKind::Short => drop(tokio::spawn(std::mem::take(&mut self.long_code).close())),
-        }
     }
 
     /// Manages the path of a receiver's connection.

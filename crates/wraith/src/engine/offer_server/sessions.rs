@@ -43,6 +43,12 @@ pub(super) struct Session {
     pub has_accepted: bool,
 }
 
+/// A receiver that has begun and was lost. Its place is kept.
+pub(super) struct LostReceiver {
+    peer: NodeId,
+    until: Instant,
+}
+
 /// The role of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionRole {
@@ -147,10 +153,7 @@ impl OfferServer {
             self.reject(at, close::WRONG_SECRET, "");
             return false;
         }
-        let served = self.receivers().count();
-        let left = |n: u32| (n - self.sent.receivers) as usize;
-        let wanted = self.settings.receivers.map_or(RECEIVERS_MAX, left);
-        let has_room = served < wanted.min(RECEIVERS_MAX);
+        let has_room = self.has_room_for(peer);
         // A ticket delivered by a code is for one identity, which has one place.
         let is_one = self.unfinished.allowed().is_some();
         let is_same = |s: &Session| instance.is_some() && s.instance == instance;
@@ -174,6 +177,7 @@ impl OfferServer {
             self.reject(at, close::REFUSED, why);
             return false;
         }
+        self.lost_receivers.retain(|lost| lost.peer != peer);
         let newcomer = &mut self.sessions[at];
         newcomer.role = SessionRole::Receiver;
         self.shared.meter.add(Arc::clone(&newcomer.options.progress));
@@ -182,6 +186,31 @@ impl OfferServer {
         self.share_rate();
         self.rediscovery.back(peer).await;
         true
+    }
+
+    /// Returns whether another session can be served. A receiver that has everything may come again,
+    /// if it has lost the end of its transfer, and takes no place of another one.
+    fn has_room_for(&self, peer: NodeId) -> bool {
+        let is_done = |peer| self.unfinished.is_done(peer);
+        let waiting = self.receivers().filter(|session| !is_done(session.peer)).count();
+        let wanted = match self.settings.receivers {
+            Some(n) if !is_done(peer) => n.saturating_sub(self.sent.receivers) as usize,
+            _ => RECEIVERS_MAX,
+        };
+        let now = Instant::now();
+        let is_awaited = |lost: &&LostReceiver| lost.peer != peer && now < lost.until;
+        let wanted = wanted.saturating_sub(self.lost_receivers.iter().filter(is_awaited).count());
+        waiting < wanted && self.receivers().count() < RECEIVERS_MAX
+    }
+
+    /// Keeps the place of a receiver that has begun and was lost, for as long as it may reconnect.
+    /// For a ticket of a code, the allowlist does that.
+    fn keep_place(&mut self, session: &Session) {
+        if session.has_accepted && self.unfinished.allowed().is_none() {
+            let until = Instant::now() + self.settings.timeouts.reconnect;
+            self.lost_receivers.retain(|lost| lost.peer != session.peer);
+            self.lost_receivers.push(LostReceiver { peer: session.peer, until });
+        }
     }
 
     fn reject(&mut self, at: usize, code: u64, why: &str) {
@@ -296,6 +325,7 @@ impl OfferServer {
                 let is_lost = may_come_back(&error, Role::Sender);
                 self.shared.publisher.publish_for(Some(id), Event::ReceiverFailed(error.into()));
                 if is_lost {
+                    self.keep_place(&session);
                     self.rediscovery.lost(session.peer).await;
                 }
                 None
@@ -344,7 +374,8 @@ impl OfferServer {
 
     /// Counts and reports a receiver that has confirmed everything. Returns its NodeId.
     fn count(&mut self, session: &Session, report: SendReport) -> NodeId {
-        self.sent.receivers += 1;
+        // A receiver that came again for the end of its transfer was counted before.
+        self.sent.receivers += u32::from(!self.unfinished.is_done(report.receiver));
         let remote = session.connection.remote();
         self.sent.last = Some((report.receiver, remote));
         self.sent.lacking += u32::from(report.outcome().is_err());

@@ -257,16 +257,27 @@ impl UnfinishedSend {
         self.lock().allowlist.as_ref().map(Allowlist::nodes)
     }
 
-    /// Adds a receiver to which a code delivered the secret. The secret is valid for it from now
-    /// on.
-    ///
-    /// # Errors
-    /// The record cannot be written. The change still holds until this is dropped.
-    pub fn admit(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|SendRecord { allowlist, .. }| {
-            allowlist.iter_mut().for_each(|allowlist| allowlist.admit(receiver));
-            allowlist.is_some()
-        })
+    /// Returns whether this receiver has everything, and may not take another place.
+    pub fn is_done(&self, receiver: NodeId) -> bool {
+        self.lock().allowlist.as_ref().is_some_and(|allowlist| allowlist.is_done(receiver))
+    }
+
+    /// Returns whether codes can admit no further receiver.
+    pub fn is_full(&self) -> bool {
+        self.lock().allowlist.as_ref().is_some_and(Allowlist::is_full)
+    }
+
+    /// Adds a receiver to which a code is about to deliver the secret. The secret is valid for it
+    /// from now on. Returns false if all places are taken, by receivers of any code of this send.
+    /// The second value is the error if the record cannot be written; the change still holds until
+    /// this is dropped.
+    pub fn admit(&self, receiver: NodeId) -> (bool, Result<(), StateError>) {
+        let mut is_admitted = true;
+        let written = self.change(|SendRecord { allowlist, .. }| {
+            is_admitted = allowlist.as_mut().is_none_or(|allowlist| allowlist.admit(receiver));
+            is_admitted && allowlist.is_some()
+        });
+        (is_admitted, written)
     }
 
     /// Records that this receiver accepted and its files begin to move.

@@ -20,8 +20,8 @@ pub enum Recipient {
     /// Receivers that prove the words of a code made by the sender. Each run makes another code for
     /// the same send.
     Code {
-        /// Maximum number of receivers.
-        max: usize,
+        /// Maximum number of receivers; `None` means any number.
+        max: Option<usize>,
     },
     /// The receiver that made the code with this tag. Another code belongs to another receiver.
     Invitation(CodeTag),
@@ -33,7 +33,7 @@ impl Recipient {
         match self {
             Self::Bearer | Self::Contact(_) => None,
             Self::Code { max } => Some(Allowlist::new(*max)),
-            Self::Invitation(_) => Some(Allowlist::new(1)),
+            Self::Invitation(_) => Some(Allowlist::new(Some(1))),
         }
     }
 
