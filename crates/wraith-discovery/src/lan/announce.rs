@@ -1,8 +1,12 @@
 //! Waits on the local network: a multicast listener answers valid requests.
 //!
-//! The listener runs only after a packet or an interface change. Invariant: its work per source
-//! address, and for all addresses together, is bounded by [`RATE`].
+//! The listener runs only after a packet or an interface change. Invariants:
+//!
+//! - Its work per source address, and for all addresses together, is bounded by [`RATE`].
+//! - A conversation begins with a packet to the group, which no router forwards. So a host on
+//!   another network gets no answer and changes no state.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,9 +15,11 @@ use tokio::select;
 use tokio::time::sleep;
 use tracing::debug;
 
+use super::claim::{CLAIM, TAKEN};
 use super::envelope::{Envelope, OpenedPacket};
 use super::interface_watch::InterfaceWatch;
 use super::interfaces::Lan;
+use super::nameplate_lock::NameplateLock;
 use super::sockets::{DualStackSockets, RecvBuffer};
 use crate::place::{
     Announcement, BoxFuture, EndSignal, PlaceError, PlaceName, Question, Responder,
@@ -29,6 +35,8 @@ const RATE: RateLimit = RateLimit { burst: 20, refill: Duration::from_millis(200
 /// cannot answer again.
 const FINAL_TRANSMISSIONS: u32 = 3;
 const FINAL_TRANSMISSION_INTERVAL: Duration = Duration::from_millis(30);
+/// Most conversations remembered; as many as a creator has exchanges.
+const MAX_OPENINGS: usize = 512;
 /// Pause after a socket error, which a network change may cause.
 const SOCKET_PAUSE: Duration = Duration::from_millis(100);
 
@@ -36,17 +44,28 @@ const SOCKET_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct MulticastListener {
     lan: Lan,
-    envelope: Envelope,
+    pub(super) envelope: Envelope,
     /// Receives from the group.
     shared: DualStackSockets,
-    /// Sends responses and receives the following messages.
-    own: DualStackSockets,
+    /// Sends claims and responses, and receives the following messages.
+    pub(super) own: DualStackSockets,
+    /// First messages that came to the group, oldest first. Nobody else can name one: it is random.
+    openings: VecDeque<Vec<u8>>,
+    /// Token of our claim; answers to it carry the token.
+    pub(super) claim_token: Vec<u8>,
+    rates: RateLimiter,
+    /// Keeps other processes of this machine from the nameplate.
+    _lock: Option<NameplateLock>,
 }
 
 impl MulticastListener {
     /// # Errors
     /// There is no local network to listen on.
-    pub fn new(lan: Lan, envelope: Envelope) -> Result<Self, PlaceError> {
+    pub fn new(
+        lan: Lan,
+        envelope: Envelope,
+        lock: Option<NameplateLock>,
+    ) -> Result<Self, PlaceError> {
         let unusable = |error: std::io::Error| PlaceError::Unusable(error.to_string());
         let interfaces = lan.interfaces();
         if interfaces.is_empty() {
@@ -57,18 +76,66 @@ impl MulticastListener {
         if shared.join(&interfaces) == 0 {
             return Err(PlaceError::Unusable("no network interface takes multicast".into()));
         }
-        Ok(Self { lan, envelope, shared, own })
+        let (openings, claim_token) = (VecDeque::new(), Vec::new());
+        let rates = RateLimiter::new(RATE);
+        Ok(Self { lan, envelope, shared, own, openings, claim_token, rates, _lock: lock })
     }
 
-    async fn serve_requests(self, responder: Arc<dyn Responder>) -> Result<(), PlaceError> {
-        let mut rates = RateLimiter::new(RATE);
+    /// Returns the next packet, or `None` if it is to be ignored. Cancel-safe.
+    pub(super) async fn receive(
+        &mut self,
+        buffer: &mut RecvBuffer,
+    ) -> Option<(OpenedPacket, SocketAddr)> {
+        let Ok(datagram) = self.shared.receive_from_any(&self.own, buffer).await else {
+            sleep(SOCKET_PAUSE).await;
+            return None;
+        };
+        let opened = self.envelope.unwrap(&buffer.bytes()[..datagram.len])?;
+        let begins = opened.message == opened.opening || opened.message == CLAIM;
+        let is_known =
+            self.openings.contains(&opened.opening) || self.claim_token == opened.opening;
+        let is_wanted = if begins { datagram.is_for_group() } else { is_known };
+        let source = Source::of(datagram.from.ip());
+        if !is_wanted || !self.rates.allow(source, Instant::now()) {
+            return None;
+        }
+        let is_hello = self.nameplate().is_some() && opened.message == opened.opening;
+        if is_hello && !is_known {
+            if self.openings.len() == MAX_OPENINGS {
+                self.openings.pop_front();
+            }
+            self.openings.push_back(opened.opening.clone());
+        }
+        Some((opened, datagram.from))
+    }
+
+    /// Tells the creator with this claim that the nameplate is taken.
+    pub(super) fn refuse_claim(&self, token: &[u8], to: SocketAddr) {
+        if let Ok(packet) = self.envelope.wrap(token, TAKEN) {
+            self.own.send(to, &packet);
+        }
+    }
+
+    /// Answers claims while no joiner is served yet. Cancel-safe.
+    async fn defend_nameplate(&mut self) {
+        let mut buffer = RecvBuffer::new();
+        loop {
+            if let Some((opened, from)) = self.receive(&mut buffer).await
+                && opened.message == CLAIM
+            {
+                self.refuse_claim(&opened.opening, from);
+            }
+        }
+    }
+
+    async fn serve_requests(mut self, responder: Arc<dyn Responder>) -> Result<(), PlaceError> {
         let mut interfaces = InterfaceWatch::new();
         let mut buffer = RecvBuffer::new();
         // Covers changes between the first join and the start of the watch.
         self.shared.join(&self.lan.interfaces());
         loop {
             let received = select! {
-                received = self.shared.receive_from_any(&self.own, &mut buffer) => received,
+                received = self.receive(&mut buffer) => received,
                 () = interfaces.changed() => {
                     let interfaces = self.lan.interfaces();
                     let joined = self.shared.join(&interfaces);
@@ -76,14 +143,12 @@ impl MulticastListener {
                     continue;
                 }
             };
-            let Ok((len, from)) = received else {
-                sleep(SOCKET_PAUSE).await;
-                continue;
-            };
-            if let Some(opened) = self.envelope.unwrap(&buffer.bytes()[..len])
-                && rates.allow(Source::of(from.ip()), Instant::now())
-            {
-                self.respond(&*responder, from, &opened).await;
+            match received {
+                Some((opened, from)) if opened.message == CLAIM => {
+                    self.refuse_claim(&opened.opening, from);
+                }
+                Some((opened, from)) => self.respond(&*responder, from, &opened).await,
+                None => {}
             }
         }
     }
@@ -108,6 +173,10 @@ impl MulticastListener {
 impl Announcement for MulticastListener {
     fn nameplate(&self) -> Option<u32> {
         self.envelope.nameplate()
+    }
+
+    fn hold(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.defend_nameplate())
     }
 
     /// Keeps answering after `end`: a refusal costs nothing on this network, and an unanswered

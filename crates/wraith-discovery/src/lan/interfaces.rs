@@ -40,6 +40,7 @@ pub struct Interface {
     /// One of its IPv4 addresses; `None` excludes it from the IPv4 group.
     pub ipv4: Option<Ipv4Addr>,
     pub ipv6: bool,
+    pub is_loopback: bool,
 }
 
 impl Lan {
@@ -79,8 +80,9 @@ impl Lan {
         let mut found = BTreeMap::new();
         for address in all.iter().filter(|a| wanted.is_none_or(|name| a.name == name)) {
             let Some(index) = address.index else { continue };
-            let interface =
-                found.entry(index).or_insert(Interface { index, ipv4: None, ipv6: false });
+            let is_loopback = address.is_loopback();
+            let interface = Interface { index, ipv4: None, ipv6: false, is_loopback };
+            let interface = found.entry(index).or_insert(interface);
             match address.ip() {
                 IpAddr::V4(ip) => interface.ipv4 = interface.ipv4.or(Some(ip)),
                 IpAddr::V6(_) => interface.ipv6 = true,

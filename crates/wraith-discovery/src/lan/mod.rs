@@ -1,8 +1,9 @@
 //! Meeting on the local network, without a server (SPEC §11.6).
 //!
 //! The searching side sends its first message to a multicast group on every interface until a peer
-//! answers. The waiting side only listens: it sends nothing by itself, and it ignores invalid
-//! requests.
+//! answers. The waiting side claims its nameplate once, before the code is shown. After that it
+//! only listens: it sends nothing by itself. It ignores invalid requests, and requests that were
+//! not sent to the group: they may come from other networks.
 //!
 //! All packets have one length. Packets about a nameplate (the number in a code) are sealed with a
 //! key derived from the nameplate and a salt, so an observer sees random bytes. By trying all
@@ -10,9 +11,11 @@
 //! between contacts are sealed already.
 
 mod announce;
+mod claim;
 mod envelope;
 mod interface_watch;
 mod interfaces;
+mod nameplate_lock;
 mod packet;
 mod probe;
 mod query;
@@ -77,7 +80,12 @@ impl MeetingPlace for LanPlace {
     ) -> BoxFuture<'static, Result<Box<dyn Announcement>, PlaceError>> {
         let lan = self.lan.clone();
         Box::pin(async move {
-            let listener = MulticastListener::new(lan, Envelope::of(topic)?)?;
+            let listener = match topic {
+                Topic::Nameplate { nameplate, exact } => {
+                    claim::listen(lan, nameplate, exact).await?
+                }
+                _ => MulticastListener::new(lan, Envelope::of(topic)?, None)?,
+            };
             Ok(Box::new(listener) as Box<dyn Announcement>)
         })
     }

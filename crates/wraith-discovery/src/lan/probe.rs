@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::interfaces::Lan;
 use super::packet::{OPENING_LEN, open, seal};
-use super::sockets::{DualStackSockets, RecvBuffer};
+use super::sockets::{Datagram, DualStackSockets, RecvBuffer};
 use crate::place::PlaceError;
 
 /// Longest wait for the packet, and the interval between repetitions.
@@ -55,7 +55,7 @@ pub async fn probe(lan: &Lan) -> Result<ProbeResult, PlaceError> {
         own.multicast(&interfaces, &packet);
         let next = Instant::now() + REPEAT_INTERVAL;
         while let Ok(received) = timeout_at(next, shared.receive(&mut buffer)).await {
-            let Ok((len, from)) = received else {
+            let Ok(Datagram { len, from, .. }) = received else {
                 sleep_until(next).await;
                 break;
             };

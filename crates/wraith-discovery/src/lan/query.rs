@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::PACKET_LEN;
 use super::envelope::Envelope;
 use super::interfaces::Lan;
-use super::sockets::{DualStackSockets, RecvBuffer};
+use super::sockets::{Datagram, DualStackSockets, RecvBuffer};
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
 /// First pause between two requests; it doubles up to the longest.
@@ -120,7 +120,7 @@ impl GroupQuery {
                 received = self.sockets.receive(&mut self.buffer) => received,
             };
             // A failed socket is used again at the next request.
-            let Ok((len, from)) = received else {
+            let Ok(Datagram { len, from, .. }) = received else {
                 sleep_until(self.next).await;
                 continue;
             };
@@ -158,7 +158,7 @@ impl Conversation {
                 }
                 received = self.sockets.receive(&mut self.buffer) => received,
             };
-            let Ok((len, from)) = received else {
+            let Ok(Datagram { len, from, .. }) = received else {
                 sleep_until(self.next).await;
                 continue;
             };

@@ -1,12 +1,17 @@
 //! UDP sockets for both address families. A machine without IPv4 or IPv6 has only one of them.
 
 use std::future::poll_fn;
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::AsRawFd;
 use std::task::{Context, Poll};
 
+use nix::libc;
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrLike, SockaddrStorage, recvmsg, setsockopt, sockopt,
+};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
-use tokio::io::ReadBuf;
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use super::interfaces::Interface;
@@ -20,12 +25,15 @@ const BUFFER_LEN: usize = 2048;
 #[derive(Debug)]
 pub struct RecvBuffer {
     bytes: Box<[u8; BUFFER_LEN]>,
+    /// For the packet info of either address family.
+    control: Vec<u8>,
     turn: usize,
 }
 
 impl RecvBuffer {
     pub fn new() -> Self {
-        Self { bytes: Box::new([0; BUFFER_LEN]), turn: 0 }
+        let control = nix::cmsg_space!(libc::in6_pktinfo);
+        Self { bytes: Box::new([0; BUFFER_LEN]), control, turn: 0 }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -40,7 +48,24 @@ pub struct DualStackSockets {
     v6: Option<UdpSocket>,
 }
 
-type RecvResult = io::Result<(usize, SocketAddr)>;
+/// A received datagram; its bytes are in the [`RecvBuffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    pub len: usize,
+    pub from: SocketAddr,
+    /// Destination address. Only sockets on the group's port report it.
+    to: Option<IpAddr>,
+}
+
+impl Datagram {
+    /// Reports whether the datagram was sent to the group. No router forwards such a datagram, so
+    /// its sender is on this network.
+    pub fn is_for_group(&self) -> bool {
+        self.to.is_some_and(|to| to == GROUP_V4 || to == GROUP_V6)
+    }
+}
+
+type RecvResult = io::Result<Datagram>;
 
 impl DualStackSockets {
     /// Opens sockets on ephemeral ports, for requests and responses.
@@ -93,6 +118,17 @@ impl DualStackSockets {
         }
     }
 
+    /// Keeps multicast away from sockets of this machine from now on.
+    pub fn skip_own_host(&self) -> io::Result<()> {
+        if let Some(socket) = &self.v4 {
+            socket.set_multicast_loop_v4(false)?;
+        }
+        if let Some(socket) = &self.v6 {
+            socket.set_multicast_loop_v6(false)?;
+        }
+        Ok(())
+    }
+
     /// Restricts multicast to this machine from now on.
     pub fn confine_multicast_to_host(&self) -> io::Result<()> {
         if let Some(socket) = &self.v4 {
@@ -131,14 +167,46 @@ fn poll_receive<const N: usize>(
     for nth in 0..N {
         let turn = (buffer.turn + nth) % N;
         let Some(socket) = sockets[turn] else { continue };
-        let mut into = ReadBuf::new(&mut *buffer.bytes);
-        if let Poll::Ready(received) = socket.poll_recv_from(cx, &mut into) {
-            let len = into.filled().len();
+        while let Poll::Ready(ready) = socket.poll_recv_ready(cx) {
+            let received = ready
+                .and_then(|()| socket.try_io(Interest::READABLE, || receive_from(socket, buffer)));
+            // A spurious readiness: the next poll registers the waker.
+            if received.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                continue;
+            }
             buffer.turn = turn + 1;
-            return Poll::Ready(received.map(|from| (len, from)));
+            return Poll::Ready(received);
         }
     }
     Poll::Pending
+}
+
+fn receive_from(socket: &UdpSocket, buffer: &mut RecvBuffer) -> RecvResult {
+    let RecvBuffer { bytes, control, .. } = buffer;
+    let mut parts = [IoSliceMut::new(&mut **bytes)];
+    let flags = MsgFlags::empty();
+    let received =
+        recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(control), flags)?;
+    let to = received.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::Ipv4PacketInfo(info) => {
+            Some(Ipv4Addr::from_bits(u32::from_be(info.ipi_addr.s_addr)).into())
+        }
+        ControlMessageOwned::Ipv6PacketInfo(info) => {
+            Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into())
+        }
+        _ => None,
+    });
+    let from = received.address.as_ref().and_then(socket_addr);
+    Ok(Datagram { len: received.bytes, from: from.ok_or(io::ErrorKind::InvalidData)?, to })
+}
+
+fn socket_addr(address: &SockaddrStorage) -> Option<SocketAddr> {
+    match address.family()? {
+        nix::sys::socket::AddressFamily::Inet => {
+            address.as_sockaddr_in().map(|v4| SocketAddrV4::from(*v4).into())
+        }
+        _ => address.as_sockaddr_in6().map(|v6| SocketAddrV6::from(*v6).into()),
+    }
 }
 
 fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
@@ -155,6 +223,11 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
             socket.set_multicast_all_v4(false)?;
         } else {
             socket.set_multicast_all_v6(false)?;
+        }
+        // Report the destination, which tells the group from a unicast address.
+        match address.is_ipv4() {
+            true => setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?,
+            false => setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?,
         }
     }
     socket.set_nonblocking(true)?;

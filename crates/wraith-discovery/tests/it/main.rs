@@ -4,6 +4,7 @@ mod cancelling;
 mod codes;
 mod contacts;
 mod long_codes;
+mod nearby;
 mod own_place;
 mod server;
 mod store;
