@@ -9,7 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
 use crate::relay_addr::{MAX_RELAYS, RelayAddr};
-use crate::ticket::MAX_ADDRESSES;
+
+/// Most addresses in a message or record.
+pub(crate) const MAX_ADDRESSES: usize = 16;
 
 /// Addresses and relays of a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

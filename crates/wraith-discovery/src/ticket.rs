@@ -2,11 +2,15 @@
 //! key), its addresses, and the capability (the secret of the transfer).
 //!
 //! ```text
-//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | check(4) )
+//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | suites | check(4) )
 //! ```
 //!
-//! A ticket without relays has version 3 and omits that field; one with relays has version 4.
-//! Versions 1 and 2 belong to an older handshake.
+//! | version | relays | suites |
+//! |---|---|---|
+//! | 1, 2 | of an older handshake | |
+//! | 3 | omitted | omitted: those of the default policy |
+//! | 4 | one or more | omitted |
+//! | 5 | any number | one byte |
 //!
 //! The check distinguishes a mistyped ticket from a correctly typed ticket that does not work, so
 //! that users can tell the two apart. It authenticates nothing: the handshake proves the NodeId,
@@ -18,6 +22,7 @@ use std::str::FromStr;
 
 use data_encoding::BASE32_NOPAD;
 use thiserror::Error;
+use wraith_crypto::Policy;
 use wraith_crypto::identity::NodeId;
 use wraith_crypto::kdf;
 
@@ -28,9 +33,11 @@ use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
 pub const VERSION: u8 = 3;
 /// Version of a ticket with relays.
 const VERSION_WITH_RELAYS: u8 = 4;
+/// Version of a ticket whose sender has another policy than the default one.
+const VERSION_WITH_SUITES: u8 = 5;
 
-/// Most addresses in a ticket: more interfaces than a machine usefully has, within one short line.
-pub const MAX_ADDRESSES: usize = 16;
+/// Most addresses in a ticket. They must also fit into its length: 40 of IPv4, or 16 of IPv6.
+pub const MAX_ADDRESSES: usize = 40;
 
 const PREFIX: &str = "wraith:";
 const CHECK_LEN: usize = 4;
@@ -38,8 +45,9 @@ const CHECK_CONTEXT: &str = "wraith/1 ticket check";
 const FAMILY_IPV4: u8 = 4;
 const FAMILY_IPV6: u8 = 6;
 const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
-/// Longest binary form, with IPv6 addresses only. Relays reduce the number of addresses.
-pub(crate) const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
+/// Longest binary form: the content of a code's welcome (SPEC §11.2). Relays reduce the number of
+/// addresses.
+pub(crate) const MAX_LEN: usize = 358;
 /// Longest text accepted as a ticket, with room for spaces and line breaks that a chat program
 /// inserts.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
@@ -51,6 +59,8 @@ pub struct Ticket {
     capability: Capability,
     addresses: Vec<SocketAddr>,
     relays: Vec<RelayAddr>,
+    /// The packet suites that the sender permits, as in payload 1 of the handshake (SPEC §3.3).
+    suites: u8,
 }
 
 /// Reason why a text is not a ticket.
@@ -85,14 +95,40 @@ pub enum TicketError {
     /// An invalid relay, or an invalid number of relays: none, or more than [`MAX_RELAYS`].
     #[error("it names a relay that cannot be reached")]
     BadRelay,
+    /// The default suites in a field that is for others.
+    #[error("its list of ciphers is malformed")]
+    BadSuites,
 }
 
 impl Ticket {
     /// Makes a ticket for the offer that `capability` names at `node_id`. `addresses` are tried in
-    /// order; those beyond [`MAX_ADDRESSES`] are dropped.
+    /// order; those that do not fit are dropped from the end.
     pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
-        Self { node_id, capability, addresses, relays: Vec::new() }
+        let (relays, suites) = (Vec::new(), Policy::Default.packet_suites());
+        Self { node_id, capability, addresses, relays, suites }.fitted()
+    }
+
+    /// Sets the packet suites that the sender permits. A receiver without one of them can say so
+    /// instead of dialling in vain.
+    pub fn with_suites(mut self, suites: u8) -> Self {
+        self.suites = suites;
+        self.fitted()
+    }
+
+    /// Returns the packet suites that the sender permits, as bits ([`wraith_crypto::Suite::bit`]).
+    pub const fn suites(&self) -> u8 {
+        self.suites
+    }
+
+    const fn version(&self) -> u8 {
+        if self.suites != Policy::Default.packet_suites() {
+            VERSION_WITH_SUITES
+        } else if self.relays.is_empty() {
+            VERSION
+        } else {
+            VERSION_WITH_RELAYS
+        }
     }
 
     /// Adds relays, best first. Relays beyond [`MAX_RELAYS`] are dropped, and so are addresses that
@@ -100,6 +136,11 @@ impl Ticket {
     pub fn with_relays(mut self, mut relays: Vec<RelayAddr>) -> Self {
         relays.truncate(MAX_RELAYS);
         self.relays = relays;
+        self.fitted()
+    }
+
+    /// Drops addresses until the ticket has its longest length at most.
+    fn fitted(mut self) -> Self {
         while self.encoded_len() > MAX_LEN {
             self.addresses.pop();
         }
@@ -130,13 +171,16 @@ impl Ticket {
         let address = |address: &SocketAddr| if address.is_ipv4() { 7 } else { 19 };
         let addresses: usize = self.addresses.iter().map(address).sum();
         let relays: usize = self.relays.iter().map(RelayAddr::encoded_len).sum();
-        HEAD_LEN + addresses + usize::from(!self.relays.is_empty()) + relays + CHECK_LEN
+        let version = self.version();
+        let counts = usize::from(version != VERSION) + usize::from(version == VERSION_WITH_SUITES);
+        HEAD_LEN + addresses + relays + counts + CHECK_LEN
     }
 
     /// Returns the binary form of SPEC §2, without `wraith:`.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_LEN);
-        out.push(if self.relays.is_empty() { VERSION } else { VERSION_WITH_RELAYS });
+        let version = self.version();
+        out.push(version);
         out.extend_from_slice(&self.node_id.0);
         out.extend_from_slice(self.capability.as_bytes());
         out.push(self.addresses.len() as u8);
@@ -153,9 +197,12 @@ impl Ticket {
             }
             out.extend_from_slice(&address.port().to_be_bytes());
         }
-        if !self.relays.is_empty() {
+        if version != VERSION {
             out.push(self.relays.len() as u8);
             self.relays.iter().for_each(|relay| relay.encode(&mut out));
+        }
+        if version == VERSION_WITH_SUITES {
+            out.push(self.suites);
         }
         let check = check(&out);
         out.extend_from_slice(&check);
@@ -179,7 +226,7 @@ impl Ticket {
         if version < VERSION {
             return Err(TicketError::OlderVersion(version));
         }
-        if version != VERSION && version != VERSION_WITH_RELAYS {
+        if version > VERSION_WITH_SUITES {
             return Err(TicketError::UnknownVersion(version));
         }
         let node_id = NodeId(reader.array()?);
@@ -190,19 +237,26 @@ impl Ticket {
         }
         let addresses = (0..count).map(|_| reader.address()).collect::<Result<_, _>>()?;
         let mut relays = Vec::new();
-        if version == VERSION_WITH_RELAYS {
+        if version != VERSION {
             let count = usize::from(reader.byte()?);
-            if count == 0 || count > MAX_RELAYS {
+            let least = usize::from(version == VERSION_WITH_RELAYS);
+            if count < least || count > MAX_RELAYS {
                 return Err(TicketError::BadRelay);
             }
             for _ in 0..count {
                 relays.push(reader.relay()?);
             }
         }
+        let default = Policy::Default.packet_suites();
+        let suites = if version == VERSION_WITH_SUITES { reader.byte()? } else { default };
+        // One encoding for each ticket.
+        if version == VERSION_WITH_SUITES && suites == default {
+            return Err(TicketError::BadSuites);
+        }
         if !reader.0.is_empty() {
             return Err(TicketError::WrongLength);
         }
-        Ok(Self { node_id, capability, addresses, relays })
+        Ok(Self { node_id, capability, addresses, relays, suites })
     }
 }
 
@@ -308,10 +362,13 @@ mod tests {
     proptest! {
         #[test]
         fn every_ticket_survives_text(
-            addresses in prop::collection::vec(any_address(), 0..=16),
+            addresses in prop::collection::vec(any_address(), 0..=50),
             relays in prop::collection::vec(any_relay(), 0..=3),
+            suites in any::<u8>(),
         ) {
-            let ticket = ticket(addresses).with_relays(relays);
+            let ticket = ticket(addresses.clone()).with_relays(relays).with_suites(suites);
+            prop_assert_eq!(ticket.suites(), suites);
+            prop_assert!(addresses.starts_with(ticket.addresses()));
             prop_assert!(ticket.encode().len() <= MAX_LEN);
             prop_assert_eq!(ticket.encode().len(), ticket.encoded_len());
             let text = ticket.to_string();
@@ -374,8 +431,8 @@ mod tests {
         let body = &good[..good.len() - CHECK_LEN];
 
         let mut newer = body.to_vec();
-        newer[0] = 5;
-        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(5)));
+        newer[0] = 6;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(6)));
         for version in [0, 1, 2] {
             let mut older = body.to_vec();
             older[0] = version;
@@ -395,8 +452,19 @@ mod tests {
             assert_eq!(Ticket::decode(&sealed(relayed)), Err(error), "{relays:?}");
         }
 
+        for (rest, error) in [
+            (vec![0], TicketError::WrongLength),
+            (vec![0, Policy::Default.packet_suites()], TicketError::BadSuites),
+            (vec![0, 4, 0], TicketError::WrongLength),
+        ] {
+            let mut with_suites = body.to_vec();
+            with_suites[0] = VERSION_WITH_SUITES;
+            with_suites.extend_from_slice(&rest);
+            assert_eq!(Ticket::decode(&sealed(with_suites)), Err(error), "{rest:?}");
+        }
+
         let mut many = body.to_vec();
-        many[HEAD_LEN - 1] = 17;
+        many[HEAD_LEN - 1] = 41;
         assert_eq!(Ticket::decode(&sealed(many)), Err(TicketError::TooManyAddresses));
 
         let mut missing = body.to_vec();
@@ -411,6 +479,14 @@ mod tests {
         let mut longer = body.to_vec();
         longer.push(0);
         assert_eq!(Ticket::decode(&sealed(longer)), Err(TicketError::WrongLength));
+    }
+
+    #[test]
+    fn a_ticket_has_the_addresses_of_40_networks() {
+        let addresses: Vec<_> = (1..=50).map(|n| SocketAddr::from(([10, n, 0, 1], 9))).collect();
+        let ticket = ticket(addresses.clone());
+        assert_eq!(ticket.addresses(), &addresses[..40]);
+        assert_eq!(Ticket::decode(&ticket.encode()), Ok(ticket));
     }
 
     #[test]

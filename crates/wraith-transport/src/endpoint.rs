@@ -23,7 +23,7 @@ use crate::mover::MoverFactory;
 use crate::shared::{ConnectionShared, EndpointShared, IoInbox, Phase};
 
 /// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
-const ADDRESSES_MAX: usize = 16;
+const ADDRESSES_MAX: usize = 40;
 /// Configuration of an endpoint.
 #[derive(Debug)]
 pub struct Config {
@@ -104,7 +104,7 @@ impl Endpoint {
         &self.guard.0
     }
 
-    /// Connects to `peer` with one of its access keys. Tries the first 16 of `addresses` in order,
+    /// Connects to `peer` with one of its access keys. Tries the first 40 of `addresses` in order,
     /// staggered and in parallel, and keeps the first that answers. Dropping the future ends all
     /// attempts at once.
     pub async fn connect(

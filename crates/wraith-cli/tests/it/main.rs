@@ -54,6 +54,7 @@ mod lying_about_old_copies;
 mod lying_receiver;
 mod lying_streams;
 mod manifest_without_end;
+mod many_networks;
 mod many_senders;
 mod modes;
 mod no_network;

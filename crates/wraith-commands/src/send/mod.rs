@@ -2,6 +2,7 @@
 
 mod narrator;
 
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -235,6 +236,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
             reporter.note("", "there is no network: the ticket works on this machine only");
         }
     }
+    note_left_out(offer.addresses_left_out(), reporter);
     let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);
     if let Some(Cause::NoPlace(missing)) = offer.no_code().and_then(Error::cause) {
@@ -285,11 +287,27 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
     if receivers != Some(1) {
         reporter
-            .status("They may come at the same time or one after another; a wrong guess burns the code for all.");
+            .status("They may come at the same time or one after another; a wrong guess burns the code with the number for all.");
+    }
+}
+
+/// Reports the addresses of this machine without room in the ticket.
+fn note_left_out(left_out: &[SocketAddr], reporter: &Reporter) {
+    const SHOWN: usize = 8;
+    if left_out.is_empty() {
+        return;
+    }
+    let mut list: Vec<_> = left_out.iter().take(SHOWN).map(|at| at.ip().to_string()).collect();
+    if let Some(more @ 1..) = left_out.len().checked_sub(SHOWN) {
+        list.push(format!("{more} more"));
     }
 }
 
 /// Shows the code, or else the ticket, as a QR code. `is_asked`: the user requested it, so report
+    let list = list.join(", ");
+    reporter.note("", &format!(
+        "this machine has more addresses than a ticket holds; left out: {list}. A receiver that reaches only these needs a code on its local network, or a relay"
+    ));
 /// it if it does not fit.
 fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, reporter: &Reporter) {
     let (Some((what, text)), Some((columns, rows))) = (

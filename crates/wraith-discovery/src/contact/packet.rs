@@ -120,8 +120,8 @@ mod tests {
     use wraith_crypto::SecretIdentity;
 
     use super::*;
+    use crate::reach::MAX_ADDRESSES;
     use crate::relay_addr::RelayAddr;
-    use crate::ticket::MAX_ADDRESSES;
 
     const LAN_LEN: usize = 476;
     const RENDEZVOUS_LEN: usize = 409;

@@ -121,8 +121,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::reach::MAX_ADDRESSES;
     use crate::relay_addr::RelayAddr;
-    use crate::ticket::MAX_ADDRESSES;
 
     fn reach(addresses: u16, relays: usize) -> Reach {
         let addresses = (0..addresses).map(|n| SocketAddr::from(([192, 0, 2, 1], n + 1)));

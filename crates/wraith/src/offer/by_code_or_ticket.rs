@@ -15,6 +15,7 @@ use crate::join_code::no_place;
 use crate::node::reachable_places;
 use crate::paths::SocketPaths;
 use crate::payload::Payload;
+use crate::paths::addresses::left_out;
 use crate::state::Recipient;
 
 impl OfferBuilder {
@@ -78,6 +79,7 @@ impl OfferBuilder {
             missing: made.map(|code| code.missing().to_vec()).unwrap_or_default(),
             no_code,
             ticket: is_shown.then_some(ticket),
+            left_out: if paths.allows_direct() { left_out(&ticket, bound) } else { Vec::new() },
             continues_for: match &to {
                 OfferTarget::Code => unfinished.allowed().unwrap_or_default(),
                 _ => Vec::new(),

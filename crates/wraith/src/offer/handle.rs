@@ -24,6 +24,7 @@ pub(super) struct PublishedOffer {
     pub continues_for: Vec<NodeId>,
     pub addresses: Vec<SocketAddr>,
 }
+    pub left_out: Vec<SocketAddr>,
 
 /// A running offer. Drop withdraws the code and stops all its transfers.
 #[derive(Debug)]
@@ -53,6 +54,12 @@ impl Offer {
     }
 
     /// Returns the receivers that had a code of an earlier, unfinished run of this offer. They can
+    /// Returns the addresses of this machine that do not fit into a ticket, the most useful first. A
+    /// receiver that can reach only these needs a code on the same local network, or a relay.
+    pub fn addresses_left_out(&self) -> &[SocketAddr] {
+        self.shown.as_ref().map(|shown| &shown.left_out[..]).unwrap_or_default()
+    }
+
     /// resume without a new code. [`OfferBuilder::anew`](crate::OfferBuilder::anew) revokes that.
     pub fn continues_for(&self) -> &[NodeId] {
         self.shown.as_ref().map(|shown| &shown.continues_for[..]).unwrap_or_default()

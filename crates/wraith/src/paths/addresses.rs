@@ -1,8 +1,16 @@
-//! The addresses of this machine: selection and order for a ticket.
+//! The addresses of a socket: selection and order for a ticket.
 
 use std::net::{IpAddr, SocketAddr};
 
 use wraith_discovery::{MAX_ADDRESSES, Ticket};
+
+use super::own_addresses::own_addresses;
+
+/// Own addresses before the observed ones. Where there are more, the others are least likely to be
+/// the right ones.
+const OWN_FIRST: usize = 8;
+/// Addresses that a peer gets over a connection or through a meeting place at a time.
+const LIST_LEN: usize = 16;
 
 /// Returns the addresses at which a socket bound to `bound` is reachable. That is `bound` itself if
 /// it is a specific address. Otherwise it is every interface address, the most useful first and
@@ -11,36 +19,32 @@ pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }
-    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-    let ips = interfaces.into_iter().map(|i| i.ip()).filter(|ip| bound.is_ipv6() || ip.is_ipv4());
-    ordered(ips.collect()).into_iter().map(|ip| SocketAddr::new(ip, bound.port())).collect()
+    let ips = own_addresses().into_iter().filter(|ip| bound.is_ipv6() || ip.is_ipv4());
+    ips.map(|ip| SocketAddr::new(ip, bound.port())).collect()
 }
 
-/// Sorts by usefulness, drops addresses that no other host can use, and keeps room for loopback.
-fn ordered(mut ips: Vec<IpAddr>) -> Vec<IpAddr> {
-    ips.retain(|ip| !is_link_local(ip) && !ip.is_unspecified() && !ip.is_multicast());
-    ips.sort_by_key(|ip| (ip.is_loopback(), ip.is_ipv6(), *ip));
-    ips.dedup();
-    let loopback = ips.iter().position(IpAddr::is_loopback).unwrap_or(ips.len());
-    let first_loopback = ips.get(loopback).copied();
-    ips.truncate(MAX_ADDRESSES);
-    if let (Some(ip), true) = (first_loopback, loopback >= MAX_ADDRESSES) {
-        ips[MAX_ADDRESSES - 1] = ip;
+/// Returns the addresses that a ticket has no room for, except loopback.
+pub(crate) fn left_out(ticket: &Ticket, bound: SocketAddr) -> Vec<SocketAddr> {
+    let mut own = reachable(bound);
+    own.retain(|address| !address.ip().is_loopback() && !ticket.addresses().contains(address));
+    own
+}
+
+/// Returns the list number `turn` for a peer that gets few addresses at a time. The most useful
+/// ones are in each list, and the others take turns.
+pub(crate) fn in_turn(mut all: Vec<SocketAddr>, turn: u64) -> Vec<SocketAddr> {
+    if all.len() > LIST_LEN {
+        let others = &mut all[OWN_FIRST..];
+        let step = LIST_LEN - OWN_FIRST;
+        others.rotate_left((turn as usize * step) % others.len());
+        all.truncate(LIST_LEN);
     }
-    ips
+    all
 }
 
-/// A link-local address is useless without its interface, which a ticket cannot name.
-fn is_link_local(ip: &IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    }
-}
-
-/// Inserts the observed and mapped addresses into `own`, before loopback, which is tried last. All
-/// observed ports of one IP address are kept: from several, the next ports of a NAT can be
-/// predicted (SPEC §14.4). There is room for all observed addresses.
+/// Inserts the observed and mapped addresses into `own`: behind the most useful ones, and before
+/// loopback, which is tried last. All observed ports of one IP address are kept: from several, the
+/// next ports of a NAT can be predicted (SPEC §14.4).
 pub(crate) fn with_seen(
     own: Vec<SocketAddr>,
     seen: impl IntoIterator<Item = SocketAddr>,
@@ -53,9 +57,10 @@ pub(crate) fn with_seen(
             news.push(seen);
         }
     }
-    all.truncate(MAX_ADDRESSES.saturating_sub(news.len() + loopback.len()));
-    all.extend(news);
+    let behind = all.len().min(OWN_FIRST);
+    all.splice(behind..behind, news);
     all.extend(loopback);
+    all.truncate(MAX_ADDRESSES);
     all
 }
 
@@ -80,30 +85,12 @@ pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket
     }
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
         .with_relays(ticket.relays().to_vec())
+        .with_suites(ticket.suites())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ips(list: &[&str]) -> Vec<IpAddr> {
-        list.iter().map(|ip| ip.parse().unwrap()).collect()
-    }
-
-    #[test]
-    fn loopback_comes_last_and_link_local_not_at_all() {
-        let all = ips(&["127.0.0.1", "fe80::1", "2001:db8::1", "169.254.1.1", "10.0.0.2", "::1"]);
-        assert_eq!(ordered(all), ips(&["10.0.0.2", "2001:db8::1", "127.0.0.1", "::1"]));
-    }
-
-    #[test]
-    fn a_machine_with_many_addresses_still_offers_loopback() {
-        let mut all: Vec<IpAddr> = (1..=40).map(|n| IpAddr::from([10, 0, 0, n])).collect();
-        all.push("127.0.0.1".parse().unwrap());
-        let kept = ordered(all);
-        assert_eq!(kept.len(), MAX_ADDRESSES);
-        assert!(kept[MAX_ADDRESSES - 1].is_loopback());
-    }
 
     #[test]
     fn a_specific_bind_address_is_the_only_one() {
@@ -135,13 +122,24 @@ mod tests {
 
     #[test]
     fn observed_addresses_have_room_on_a_machine_with_many_addresses() {
-        let all = (1..=40).map(|n| IpAddr::from([10, 0, 0, n])).chain(ips(&["127.0.0.1"]));
-        let own = ordered(all.collect()).into_iter().map(|ip| SocketAddr::new(ip, 9)).collect();
+        let own: Vec<_> = (1..=60).map(|n| SocketAddr::from(([10, 0, 0, n], 9))).collect();
         let seen = addresses(&["192.0.2.1:8", "192.0.2.1:7"]);
-        let with = with_seen(own, seen.clone());
+        let with = with_seen(own.clone(), seen.clone());
         assert_eq!(with.len(), MAX_ADDRESSES);
-        assert_eq!(with[MAX_ADDRESSES - 3..MAX_ADDRESSES - 1], seen);
-        assert!(with[MAX_ADDRESSES - 1].ip().is_loopback());
+        assert_eq!((&with[..8], &with[8..10], &with[10..12]), (&own[..8], &*seen, &own[8..10]));
+    }
+
+    #[test]
+    fn a_peer_that_gets_few_addresses_at_a_time_gets_all_in_turn() {
+        let all: Vec<_> = (1..=40).map(|n| SocketAddr::from(([10, 0, 0, n], 9))).collect();
+        let mut told = std::collections::HashSet::new();
+        for turn in 0..4 {
+            let list = in_turn(all.clone(), turn);
+            assert_eq!((list.len(), &list[..8]), (16, &all[..8]));
+            told.extend(list);
+        }
+        assert_eq!(told.len(), all.len());
+        assert_eq!(in_turn(all[..16].to_vec(), 3), all[..16]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! ```text
 //!   mapping        a port mapped by the router
 //!   relays         connections to relays, and mailboxes there
+//!   own_addresses  the addresses of this machine
 //!   observed       our addresses as relays and DHT nodes see us
 //!   path_manager   moves a connection from a relay to a direct path
 //!   symmetric_nat  hole punching if one NAT varies its ports
@@ -20,6 +21,7 @@
 
 pub(crate) mod addresses;
 mod observed;
+mod own_addresses;
 mod path_manager;
 mod proxies;
 mod relays;

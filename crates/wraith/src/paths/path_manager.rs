@@ -18,6 +18,7 @@ use wraith_relay::RelayClient;
 use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
 use super::SocketPaths;
+use super::addresses::in_turn;
 use super::symmetric_nat::ProbeBudget;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
@@ -106,7 +107,7 @@ async fn improve(
             continue;
         }
         paths.observe().await;
-        let sent = paths.addresses(None);
+        let sent = in_turn(paths.addresses(None), attempt);
         path.set_candidates(sent.iter().copied());
         let candidates = candidates(path).await;
         let why = if candidates.is_empty() {

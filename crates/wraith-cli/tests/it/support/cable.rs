@@ -78,6 +78,11 @@ impl Cable {
         assert!(ip(&["-n", name, "addr", "add", after, "dev", "cable"]));
     }
 
+    /// Returns the name of the namespace at one end.
+    pub fn name(&self, end: usize) -> &str {
+        &self.names[end]
+    }
+
     /// Moves the calling thread to one end.
     pub fn enter(&self, end: usize) {
         enter(&self.names[end]);
