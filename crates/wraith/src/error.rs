@@ -78,6 +78,8 @@ pub enum Cause {
     ReceivedBy(crate::state::OtherReceiver),
     /// The ticket comes from a version of wraith with an incompatible handshake.
     TicketVersion,
+    /// The policies of the two sides permit no common cipher for packets. The peer would not answer.
+    NoCommonSuite,
     /// No peer came in time.
     NoReceiver,
     /// This machine has no address at which a peer could reach it.

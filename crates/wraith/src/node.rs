@@ -349,13 +349,18 @@ impl Node {
         bind(core, address)
     }
 
+    /// Returns the packet suites that the policy permits, as bits.
+    pub(crate) fn packet_suites(&self) -> u8 {
+        self.0.policy.packet_suites()
+    }
+
     fn config(&self) -> EndpointConfig {
         let mut core = EndpointConfig::new(self.0.identity.clone());
         core.transport.idle_timeout = IDLE_TIMEOUT;
         core.transport.keep_alive = true;
         core.transport.congestion = Arc::clone(&self.0.congestion);
         core.transport.qlog = self.0.qlog.clone();
-        core.transport.suites = self.0.policy.packet_suites();
+        core.transport.suites = self.packet_suites();
         core
     }
 

@@ -1,6 +1,6 @@
 //! `--policy`: the permitted packet ciphers.
 
-use crate::support::{World, tree};
+use crate::support::{World, lan, tree};
 
 fn film(world: &World) -> std::path::PathBuf {
     let film = world.source().join("film.mov");
@@ -33,12 +33,33 @@ fn peers_without_a_common_suite_do_not_connect() {
     let film = film(&world);
     let mut sending = world.send_with(&[&film], &["--policy", "sm"]);
     let ticket = sending.ticket();
-    let refused = world.receive_with(&ticket, &["--timeout", "2"]).finish();
-    refused.expect_error(3);
+    let refused = world.receive_with(&ticket, &[]).finish();
+    let error = refused.expect_error(3);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("SM4-GCM") && message.contains("AES-256-GCM"), "{message}");
+    assert!(error["hint"].as_str().unwrap().contains("--policy"), "{error}");
     assert_eq!(refused.all("connected").count(), 0);
     // The offer stays valid for a receiver with the right policy.
     world.receive_with(&ticket, &["--policy", "sm"]).finish().expect_exit(0);
     sending.finish().expect_exit(0);
+}
+
+#[test]
+fn policies_without_a_common_suite_are_named_after_a_code_and_the_code_stays_valid() {
+    let _network = lan::own_network();
+    for (sender, receiver) in [("sm", "default"), ("default", "sm")] {
+        let world = World::new();
+        let film = film(&world);
+        let places = |policy| ["--lan", "lo", "--policy", policy];
+        let mut sending = world.send_by_code(&[&film], &places(sender));
+        let code = sending.code();
+        let refused = world.receive_with(&code, &places(receiver)).finish();
+        let error = refused.expect_error(3);
+        assert!(error["message"].as_str().unwrap().contains("policies"), "{error}");
+        world.receive_with(&code, &places(sender)).finish().expect_exit(0);
+        sending.finish().expect_exit(0);
+        tree::assert_same(&film, &world.target().join("film.mov"));
+    }
 }
 
 #[test]

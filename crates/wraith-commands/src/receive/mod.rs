@@ -283,6 +283,9 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::NotMet(unmet)), Some(code)) => {
             code::not_met(unmet, code, node.places(), Role::Sender)
         }
+        (Some(Cause::NoCommonSuite), _) => failure.hint(format!(
+            "agree on one --policy with the sender, then run again: {again}; the code or ticket is still valid"
+        )),
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
             failure.hint(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use wraith_crypto::Suite;
 use wraith_discovery::contact::{ContactPair, PunchRequest};
 use wraith_discovery::{Code, Ticket};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
@@ -54,6 +55,7 @@ pub(super) async fn run(
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
     let ResolvedSource { ticket, saved, stored_call } = found?;
+    check_suites(ticket.suites(), node.packet_suites())?;
     let endpoint = paths.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
@@ -145,6 +147,25 @@ fn may_continue(error: &Error) -> bool {
 /// A resolved source.
 struct ResolvedSource {
     ticket: Ticket,
+/// Fails if the policies of the two sides have no packet suite in common. The sender does not answer
+/// such a receiver.
+fn check_suites(theirs: u8, ours: u8) -> Result<(), Error> {
+    if theirs & ours != 0 {
+        return Ok(());
+    }
+    let names = |bits: u8| {
+        let all = (1..=u8::MAX).map_while(Suite::from_wire);
+        let names: Vec<_> = all.filter(|suite| bits & suite.bit() != 0).map(Suite::name).collect();
+        if names.is_empty() { "no cipher known here".to_owned() } else { names.join(" and ") }
+    };
+    let message = format!(
+        "the policies have no cipher in common: the sender's permits {}, and this machine's {}",
+        names(theirs),
+        names(ours)
+    );
+    Err(Error::because(ErrorKind::NotFound, message, Cause::NoCommonSuite))
+}
+
     /// The stored copy of the ticket.
     saved: Option<SavedTicket>,
     /// The addresses of a sender that may have to dial too.

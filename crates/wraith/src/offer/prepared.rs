@@ -49,7 +49,8 @@ impl PreparedOffer {
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         store_offer(&unfinished, bound.port(), shared);
-        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses);
+        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses)
+            .with_suites(node.packet_suites());
         Ok(Self { unfinished: Arc::new(unfinished), endpoint, paths, ticket })
     }
 
@@ -95,7 +96,9 @@ impl PreparedOffer {
 /// Returns the ticket of the same offer with the current addresses.
 fn ticket_of(ticket: &Ticket, paths: &SocketPaths, seen: Option<IpAddr>) -> Ticket {
     let Reach { addresses, relays } = paths.reach(seen);
-    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses).with_relays(relays)
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
+        .with_relays(relays)
+        .with_suites(ticket.suites())
 }
 
 /// Binds the port of the interrupted run of this offer, if there was one, so that its ticket stays
