@@ -74,6 +74,11 @@ pub enum Event {
     /// A long code is available, beside the short one or instead of it. It needs no common network
     /// and no server.
     LongCode(Code),
+    /// There is no short code. A long code is being made at these stores, which takes some seconds.
+    /// Nothing can be shown before.
+    MakingLongCode(Vec<PlaceName>),
+    /// No long code can be made, for these reasons: it would wait nowhere.
+    NoLongCode(Vec<(PlaceName, PlaceError)>),
     /// The code expired before a peer used it.
     CodeExpired,
     /// This place is currently unreachable, so no peer can arrive through it. The node keeps

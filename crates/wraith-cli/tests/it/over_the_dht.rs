@@ -75,6 +75,21 @@ fn a_long_code_is_shown_once_it_is_published() {
 }
 
 #[test]
+fn a_sender_that_waits_for_the_dht_says_so_and_goes_on_without_it() {
+    let world = World::new();
+    let film = film(&world);
+    // A node that never answers.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let bootstrap = silent.local_addr().unwrap().to_string();
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--dht", "on", "--dht-bootstrap", &bootstrap]).arg(&film);
+    let mut sender = Process::start("send", &mut command);
+    let first = sender.event_where_either("note", "ready");
+    assert!(first["message"].as_str().unwrap().contains("on the DHT"), "{first}");
+    assert!(sender.event("ready")["ticket"].is_string());
+}
+
+#[test]
 fn a_ticket_finds_a_sender_that_has_moved() {
     let world = World::new();
     let film = film(&world);

@@ -173,6 +173,14 @@ pub fn report_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Repo
     }
 }
 
+/// Reports that there is no code of six words, because its meeting places cannot be reached.
+pub fn report_no_long_code(missing: &[(PlaceName, PlaceError)], reporter: &Reporter) {
+    for (place, why) in missing {
+        let why = format!("not waiting {place}: {why}; there is no code of six words");
+        reporter.note("", &why);
+    }
+}
+
 /// Returns the advice for a code that is used, expired or burned.
 pub fn new_code(other: Role) -> &'static str {
     match other {
@@ -190,6 +198,19 @@ pub fn spent(at: SystemTime, other: Role) -> Failure {
         "this machine already tried this code, at {at:.0}; a machine can try a code only once"
     );
     Failure::new(Exit::WrongCode, message).hint(new_code(other))
+}
+
+/// Returns the advice for a code with a number where no peer waits.
+fn nobody_there(places: &Places, other: Role) -> &'static str {
+    match (other, &places.rendezvous) {
+        // With a server, the sender shows no code of six words. A receiver never does.
+        (Role::Sender, None) => {
+            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On another network, use the code of six words that wraith send shows there too; it needs --dht on. Or name the same --rendezvous on both sides"
+        }
+        _ => {
+            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On different networks both sides need the same --rendezvous"
+        }
+    }
 }
 
 /// Explains why the creator of the code was not met.
@@ -265,7 +286,7 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         _ => (
             Exit::PeerNotFound,
             format!("no peer waits with number {nameplate} {at}{besides}"),
-            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On different networks both sides need the same --rendezvous",
+            nobody_there(places, other),
         ),
     };
     Failure::new(exit, message).hint(hint)

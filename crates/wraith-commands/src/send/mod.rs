@@ -285,6 +285,9 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
         return;
     }
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
+    if offer.awaits_long_code() {
+        reporter.status("For other networks, a code of six words follows in some seconds.");
+    }
     if receivers != Some(1) {
         reporter
             .status("They may come at the same time or one after another; a wrong guess burns the code with the number for all.");
@@ -301,13 +304,13 @@ fn note_left_out(left_out: &[SocketAddr], reporter: &Reporter) {
     if let Some(more @ 1..) = left_out.len().checked_sub(SHOWN) {
         list.push(format!("{more} more"));
     }
-}
-
-/// Shows the code, or else the ticket, as a QR code. `is_asked`: the user requested it, so report
     let list = list.join(", ");
     reporter.note("", &format!(
         "this machine has more addresses than a ticket holds; left out: {list}. A receiver that reaches only these needs a code on its local network, or a relay"
     ));
+}
+
+/// Shows the code, or else the ticket, as a QR code. `is_asked`: the user requested it, so report
 /// it if it does not fit.
 fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, reporter: &Reporter) {
     let (Some((what, text)), Some((columns, rows))) = (

@@ -160,6 +160,11 @@ impl Observer for SendNarrator {
                     .status("Continuing for the receiver that got the ticket through this code.");
             }
             LibraryEvent::LongCode(code) => self.long_code(&code.to_string()),
+            LibraryEvent::MakingLongCode(places) => {
+                let at = places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+                reporter.note("", &format!("asking for a place to wait {at}, for up to 10 s"));
+            }
+            LibraryEvent::NoLongCode(missing) => code::report_no_long_code(missing, reporter),
             LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
             LibraryEvent::CodeExpired => self.code("expired", None),
             LibraryEvent::PlaceLost { place, why } => {

@@ -10,12 +10,13 @@ use crate::engine::offer_server::{LongCode, OfferServer};
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
+use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::no_place;
 use crate::node::reachable_places;
 use crate::paths::SocketPaths;
-use crate::payload::Payload;
 use crate::paths::addresses::left_out;
+use crate::payload::Payload;
 use crate::state::Recipient;
 
 impl OfferBuilder {
@@ -48,7 +49,11 @@ impl OfferBuilder {
                 let made = make_code(&node, &prepared, &settings, life, &shared).await?;
                 long_code = make_long_code(&node, &prepared, &settings, life, &shared);
                 if made.places().is_empty() && long_code.is_pending() {
-                    long_code = long_code.made().await;
+                    shared.publisher.publish(Event::MakingLongCode(node.places().store_names()));
+                    let why = long_code.made().await;
+                    if long_code.is_none() {
+                        shared.publisher.publish(Event::NoLongCode(why));
+                    }
                 }
                 match made.places().is_empty() && long_code.is_none() {
                     true => {
@@ -74,12 +79,13 @@ impl OfferBuilder {
         let made = code.as_ref().or(long_code.announcement());
         let shown = PublishedOffer {
             addresses: ticket.addresses().to_vec(),
+            left_out: if paths.allows_direct() { left_out(&ticket, bound) } else { Vec::new() },
             code: made.map(|code| code.code().clone()),
             places: made.map(|code| code.places().to_vec()).unwrap_or_default(),
             missing: made.map(|code| code.missing().to_vec()).unwrap_or_default(),
             no_code,
+            awaits_long_code: long_code.is_pending(),
             ticket: is_shown.then_some(ticket),
-            left_out: if paths.allows_direct() { left_out(&ticket, bound) } else { Vec::new() },
             continues_for: match &to {
                 OfferTarget::Code => unfinished.allowed().unwrap_or_default(),
                 _ => Vec::new(),

@@ -19,12 +19,13 @@ pub(super) struct PublishedOffer {
     pub places: Vec<PlaceName>,
     pub missing: Vec<(PlaceName, PlaceError)>,
     pub no_code: Option<Error>,
+    pub awaits_long_code: bool,
     /// `None` if a code delivers it: the ticket is then valid only for the peer that had the code.
     pub ticket: Option<Ticket>,
     pub continues_for: Vec<NodeId>,
     pub addresses: Vec<SocketAddr>,
-}
     pub left_out: Vec<SocketAddr>,
+}
 
 /// A running offer. Drop withdraws the code and stops all its transfers.
 #[derive(Debug)]
@@ -53,13 +54,13 @@ impl Offer {
         self.shown.as_ref().map(|shown| &shown.addresses[..]).unwrap_or_default()
     }
 
-    /// Returns the receivers that had a code of an earlier, unfinished run of this offer. They can
     /// Returns the addresses of this machine that do not fit into a ticket, the most useful first. A
     /// receiver that can reach only these needs a code on the same local network, or a relay.
     pub fn addresses_left_out(&self) -> &[SocketAddr] {
         self.shown.as_ref().map(|shown| &shown.left_out[..]).unwrap_or_default()
     }
 
+    /// Returns the receivers that had a code of an earlier, unfinished run of this offer. They can
     /// resume without a new code. [`OfferBuilder::anew`](crate::OfferBuilder::anew) revokes that.
     pub fn continues_for(&self) -> &[NodeId] {
         self.shown.as_ref().map(|shown| &shown.continues_for[..]).unwrap_or_default()
@@ -80,6 +81,13 @@ impl Offer {
     /// only they can fetch ([`Self::continues_for`]).
     pub fn no_code(&self) -> Option<&Error> {
         self.shown.as_ref()?.no_code.as_ref()
+    }
+
+    /// Returns whether a long code is being made, beside the short one.
+    /// [`Event::LongCode`](crate::Event::LongCode) follows, or
+    /// [`Event::NoLongCode`](crate::Event::NoLongCode).
+    pub fn awaits_long_code(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.awaits_long_code)
     }
 
     /// Returns a stream of events. The first stream starts with the first event, unless an observer

@@ -21,6 +21,8 @@ use super::{SocketPaths, lock};
 /// Maximum age of an observation that is sent to a peer without a new query. NAT mappings live for
 /// 30 s or more.
 const FRESH: Duration = Duration::from_secs(20);
+/// How long to wait for the addresses of bootstrap nodes.
+const RESOLVE_WAIT: Duration = Duration::from_secs(2);
 /// How long to wait for further answers after the first one; some nodes are silent.
 const OTHERS_WAIT: Duration = Duration::from_millis(300);
 /// Additional time, beyond the round trip, for the answer of a relay's other port; both ports share
@@ -114,7 +116,9 @@ impl SocketPaths {
             let other = status.udp_other.filter(|_| number < RELAYS_BY_BOTH);
             asking.spawn(async move { query_relay(&endpoint, secret, of, other).await });
         }
-        for node in self.inner.node.dht_nodes(NODES).await {
+        // Without a network, the names of the bootstrap nodes are not resolved for a long time.
+        let nodes = timeout(RESOLVE_WAIT, self.inner.node.dht_nodes(NODES)).await;
+        for node in nodes.unwrap_or_default() {
             let (endpoint, question) = (self.inner.endpoint.clone(), AddressQuery::new());
             asking.spawn(async move {
                 let seen = async {

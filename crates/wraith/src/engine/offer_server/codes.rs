@@ -3,7 +3,7 @@
 //! Each code lives for itself: a wrong guess or the expiry of one leaves the other as it is. Both
 //! share the places of the offer ([`UnfinishedSend::admit`](crate::state::UnfinishedSend::admit)).
 
-use wraith_discovery::{Code, CodeAnnouncement, CodeEvent};
+use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, PlaceError, PlaceName};
 
 use super::OfferServer;
 use crate::error::Error;
@@ -80,7 +80,11 @@ impl OfferServer {
     }
 
     /// Handles a long code that could not be made. Returns an error if it was the last hope.
-    pub(super) fn long_code_not_made(&mut self) -> Option<Error> {
+    pub(super) fn long_code_not_made(
+        &mut self,
+        why: Vec<(PlaceName, PlaceError)>,
+    ) -> Option<Error> {
+        self.shared.publisher.publish(Event::NoLongCode(why));
         let failure = self.code_failure.take().filter(|_| !self.is_open(CodeKind::Short))?;
         self.no_code_left(failure)
     }

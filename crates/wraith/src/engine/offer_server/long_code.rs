@@ -2,7 +2,7 @@
 //! code. It is made in the background, because it takes a while to see whether the DHT answers.
 
 use tokio::task::{JoinError, JoinHandle};
-use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, NoRandomness};
+use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, NoRandomness, PlaceError, PlaceName};
 
 /// State of the long code (see the module docs).
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub(crate) enum LongCode {
 pub(crate) enum LongCodeEvent {
     /// It is ready to be shown.
     Made(Code),
-    /// It cannot be made.
-    NotMade,
+    /// It cannot be made, for these reasons.
+    NotMade(Vec<(PlaceName, PlaceError)>),
     /// It was used, or has ended.
     Announcement(CodeEvent),
 }
@@ -35,10 +35,9 @@ impl LongCode {
                 Self::None => std::future::pending().await,
                 Self::Pending(making) => {
                     let made = making.await;
-                    *self = Self::of(made);
-                    return match self.announcement() {
-                        Some(made) => LongCodeEvent::Made(made.code().clone()),
-                        None => LongCodeEvent::NotMade,
+                    return match self.settle(made) {
+                        Ok(code) => LongCodeEvent::Made(code),
+                        Err(why) => LongCodeEvent::NotMade(why),
                     };
                 }
                 Self::Ready(made) => match made.next_event().await {
@@ -49,20 +48,30 @@ impl LongCode {
         }
     }
 
-    /// Waits until the code is made, or cannot be made.
-    pub async fn made(self) -> Self {
+    /// Waits until the code is made. Returns why it cannot be made, if that is so.
+    pub async fn made(&mut self) -> Vec<(PlaceName, PlaceError)> {
         match self {
-            Self::Pending(making) => Self::of(making.await),
-            other => other,
+            Self::Pending(making) => {
+                let made = making.await;
+                self.settle(made).err().unwrap_or_default()
+            }
+            Self::None | Self::Ready(_) => Vec::new(),
         }
     }
 
-    fn of(made: Result<Result<CodeAnnouncement, NoRandomness>, JoinError>) -> Self {
-        match made {
-            // A code without any meeting place is useless and not shown.
-            Ok(Ok(made)) if !made.places().is_empty() => Self::Ready(Box::new(made)),
-            _ => Self::None,
+    /// Takes the result. A code without any meeting place is useless and not shown.
+    fn settle(
+        &mut self,
+        made: Result<Result<CodeAnnouncement, NoRandomness>, JoinError>,
+    ) -> Result<Code, Vec<(PlaceName, PlaceError)>> {
+        *self = Self::None;
+        let Ok(Ok(made)) = made else { return Err(Vec::new()) };
+        if made.places().is_empty() {
+            return Err(made.missing().to_vec());
         }
+        let code = made.code().clone();
+        *self = Self::Ready(Box::new(made));
+        Ok(code)
     }
 
     pub const fn is_none(&self) -> bool {

@@ -210,8 +210,8 @@ impl OfferServer {
                 }
                 event = self.long_code.next() => match event {
                     LongCodeEvent::Made(code) => self.long_code_made(code),
-                    LongCodeEvent::NotMade => {
-                        if let Some(failure) = self.long_code_not_made() {
+                    LongCodeEvent::NotMade(why) => {
+                        if let Some(failure) = self.long_code_not_made(why) {
                             self.stop_all(events).await;
                             return Err(failure);
                         }
