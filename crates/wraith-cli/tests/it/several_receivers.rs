@@ -170,6 +170,39 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 }
 
 #[test]
+fn an_offer_with_keep_by_code_serves_one_machine_any_number_of_times() {
+    let _network = lan::own_network();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--keep"]].concat());
+    let code = sender.code();
+    let yes = [LOOPBACK, &["--yes"]].concat();
+    for (side, home) in [("one", "one"), ("two", "two"), ("again", "one"), ("third", "one")] {
+        receiver(&world, side, home, &code, &yes).finish().expect_exit(0);
+        sender.event("done");
+        assert_arrived(&world, side, &film);
+    }
+    sender.signal(libc::SIGINT);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_machine_that_has_everything_takes_no_second_place() {
+    let _network = lan::own_network();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
+    let code = sender.code();
+    let yes = [LOOPBACK, &["--yes"]].concat();
+    for (side, home) in [("one", "one"), ("again", "one"), ("two", "two")] {
+        assert!(!sender.has_ended());
+        receiver(&world, side, home, &code, &yes).finish().expect_exit(0);
+        assert_arrived(&world, side, &film);
+    }
+    sender.finish().expect_exit(0);
+}
+
+#[test]
 fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
     let _network = lan::own_network();
     let world = World::new();

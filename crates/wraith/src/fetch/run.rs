@@ -56,6 +56,7 @@ pub(super) async fn run(
     };
     let ResolvedSource { ticket, saved, stored_call } = found?;
     check_suites(ticket.suites(), node.packet_suites())?;
+    let may_fetch_again = saved.as_ref().is_some_and(SavedTicket::is_for_several);
     let endpoint = paths.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
@@ -117,7 +118,8 @@ pub(super) async fn run(
         Err(error) if error.kind() == ErrorKind::OfferChanged => !consent.asks_again(),
         Err(error) => !may_continue(error),
     };
-    if is_over {
+    // A sender for any number of receivers serves the same machine again.
+    if is_over && !(may_fetch_again && result.is_ok()) {
         saved.iter().for_each(SavedTicket::forget);
     }
     let is_elsewhere =
@@ -144,9 +146,6 @@ fn may_continue(error: &Error) -> bool {
     )
 }
 
-/// A resolved source.
-struct ResolvedSource {
-    ticket: Ticket,
 /// Fails if the policies of the two sides have no packet suite in common. The sender does not answer
 /// such a receiver.
 fn check_suites(theirs: u8, ours: u8) -> Result<(), Error> {
@@ -166,6 +165,9 @@ fn check_suites(theirs: u8, ours: u8) -> Result<(), Error> {
     Err(Error::because(ErrorKind::NotFound, message, Cause::NoCommonSuite))
 }
 
+/// A resolved source.
+struct ResolvedSource {
+    ticket: Ticket,
     /// The stored copy of the ticket.
     saved: Option<SavedTicket>,
     /// The addresses of a sender that may have to dial too.
@@ -199,12 +201,9 @@ async fn resolve(
     let met = join_once(node, &code, None, timeouts, publisher, paths).await?;
     publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     let ticket = decode_delivered_ticket(&met.ticket)?;
+    let ticket = nearest_first(&ticket, met.from);
     let saved = Some(store_ticket(node, &code, &ticket, publisher));
-    Ok(ResolvedSource {
-        ticket: nearest_first(&ticket, met.from),
-        saved,
-        stored_call: met.punch_request,
-    })
+    Ok(ResolvedSource { ticket, saved, stored_call: met.punch_request })
 }
 
 /// Stores the ticket that a code delivered. If that fails, only this run can use the ticket: the

@@ -1,5 +1,6 @@
 //! The ticket that a code delivered, stored until the transfer is done. A code works once, but the
-//! same command must resume after a crash.
+//! same command must resume after a crash. The ticket of a code for several receivers stays: its
+//! sender may serve any number of times.
 //!
 //! Invariant: a record is readable by its owner only, and its name is a hash of the code. The
 //! record is removed when the transfer has ended for good, or after a week.
@@ -59,6 +60,11 @@ impl SavedTicket {
     /// Returns the code.
     pub fn code(&self) -> &str {
         &self.code
+    }
+
+    /// Returns whether the code is for several receivers.
+    pub fn is_for_several(&self) -> bool {
+        self.code.parse::<Code>().is_ok_and(|code| code.is_for_several())
     }
 
     /// Returns the stored ticket, if there is one.
