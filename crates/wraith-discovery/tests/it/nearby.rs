@@ -11,7 +11,7 @@ use wraith_discovery::message::Message;
 use wraith_discovery::pake::Joiner;
 use wraith_discovery::{CodeEvent, Lan, PlaceError, Places, TicketSide, Topic};
 
-use super::support::cable::Cable;
+use super::support::cable::{self, Cable};
 use super::support::{
     fetched, loopback, next, nowhere, offered, other_words, own_network, skipped,
 };
@@ -104,7 +104,7 @@ async fn codes_on_one_machine_never_share_a_nameplate() {
 fn claimed_at_both_ends(cable: &Cable) -> [bool; 2] {
     let (begin, done) = (Barrier::new(2), Barrier::new(2));
     let claim = async |end| {
-        cable.enter(end);
+        cable::enter(cable.name(end));
         let places = Places { lan: Lan::All, ..nowhere() };
         begin.wait().await;
         let topic = Topic::Nameplate { nameplate: 7, exact: true };

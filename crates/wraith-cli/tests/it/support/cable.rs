@@ -83,11 +83,6 @@ impl Cable {
         &self.names[end]
     }
 
-    /// Moves the calling thread to one end.
-    pub fn enter(&self, end: usize) {
-        enter(&self.names[end]);
-    }
-
     /// Returns the command, to run at one end.
     pub fn at(&self, end: usize, command: &Command) -> Command {
         inside(&self.names[end], command)
