@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sched::{CloneFlags, unshare};
 
+/// Ports that the kernel gives to no socket by itself, in the namespace of the calling thread.
+const RESERVED_PORTS: &str = "/proc/sys/net/ipv4/ip_local_reserved_ports";
+
 /// The network of a test, until dropped.
 #[must_use]
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub fn own_network() -> OwnNetwork {
     if cfg!(target_os = "linux") && has_ip() && unshare(CloneFlags::CLONE_NEWNET).is_ok() {
         let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
         assert!(up.is_ok_and(|up| up.success()), "the loopback interface of a new namespace");
+        // No other socket gets the group's port by chance.
+        let _ = std::fs::write(RESERVED_PORTS, "49737");
         return OwnNetwork { _turn: None };
     }
     eprintln!("no root: this test shares the machine's local network");
