@@ -29,6 +29,11 @@ impl Bucket {
         Self { paid_at: now }
     }
 
+    /// Reports whether the bucket holds all its tokens.
+    pub fn is_full(&self, now: Instant) -> bool {
+        self.paid_at <= now
+    }
+
     /// Takes `bytes` at `rate` if the bucket is not empty. A datagram beyond the bucket's depth is
     /// granted on credit.
     pub fn take(&mut self, rate: Option<u64>, now: Instant, bytes: usize) -> bool {

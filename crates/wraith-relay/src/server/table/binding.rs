@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use wraith_crypto::{equal, kdf};
+use wraith_discovery::rates::Source;
 
 use super::{BINDING_LIFETIME, Client, Table};
 use crate::binding::{BINDING_MIN, Binding, BindingKeys, COOKIE_BYTES};
@@ -41,6 +42,18 @@ impl Table {
             && answers == client.challenged
             && equal(&cookie, &make_cookie(&self.cookie_key, client.session, answers, from));
         let answer = if is_bound || is_proved {
+            // A client takes a place at each address that it uses. Without a place for UDP, it
+            // gets no answer and stays with TLS.
+            let source = Source::of(from.ip());
+            let udp_source = (source != client.source).then_some(source);
+            if udp_source != client.udp_source {
+                if let Some(source) = udp_source {
+                    self.sources.enter(now, &self.limits, source, 0).ok()?;
+                }
+                if let Some(source) = std::mem::replace(&mut client.udp_source, udp_source) {
+                    self.sources.leave(source, 0);
+                }
+            }
             client.bound = Some((from, now));
             client.challenged = 0;
             self.metrics.bindings.add(u64::from(!is_bound));

@@ -129,7 +129,7 @@ impl Table {
                 None => DatagramVerdict::No,
             };
         }
-        if self.within_limits(now, pair, side, datagram.len() - HEADER_BYTES) {
+        if self.within_limits(now, (pair, side), true, datagram.len() - HEADER_BYTES) {
             DatagramVerdict::Yes
         } else {
             DatagramVerdict::No
@@ -137,18 +137,23 @@ impl Table {
     }
 
     /// Charges `bytes` from end `side` of `pair` to all limits. Returns false if they are dropped.
-    fn within_limits(&mut self, now: Instant, pair: usize, side: usize, bytes: usize) -> bool {
+    fn within_limits(
+        &mut self,
+        now: Instant,
+        (pair, side): (usize, usize),
+        by_udp: bool,
+        bytes: usize,
+    ) -> bool {
         let Self { pairs, clients, sources, limits, shares, day, metrics, .. } = self;
         let Some(pair) = pairs.get_mut(pair) else { return false };
         pair.used = now;
         pair.ends[side].has_sent = true;
         let Pair { ends, bucket, usage, place, .. } = pair;
         let allowed = bucket.take(limits.pair_rate, now, bytes)
-            && (limits.address_rate.is_none()
-                || clients
-                    .get(ends[side].client)
-                    .and_then(|client| sources.get_mut(&client.source))
-                    .is_some_and(|source| source.bucket.take(limits.address_rate, now, bytes)))
+            && clients.get(ends[side].client).is_some_and(|client| {
+                let source = client.udp_source.filter(|_| by_udp).unwrap_or(client.source);
+                sources.take_bytes(now, limits.address_rate, source, bytes)
+            })
             && shares.take(limits.total_rate, now, usage, place, bytes)
             && day.take(limits.day_bytes, now, bytes);
         if !allowed {
@@ -204,7 +209,7 @@ impl Table {
             return Forwarded::Done;
         };
         let is_own = self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number);
-        if !is_own || !self.within_limits(now, pair, side, datagram.len()) {
+        if !is_own || !self.within_limits(now, (pair, side), false, datagram.len()) {
             return Forwarded::Done;
         }
         let Some(to) = self.pairs.get(pair).map(|pair| &pair.ends[1 - side]) else {

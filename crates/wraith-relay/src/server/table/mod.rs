@@ -8,12 +8,14 @@
 //! ```
 //!
 //! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them. A
-//! stored number therefore never refers to a different client. The counters of an address equal the
-//! sums of its clients' counters.
+//! stored number therefore never refers to a different client.
 
 mod binding;
 mod forward;
+#[cfg(test)]
+mod limit_tests;
 mod slab;
+mod sources;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -35,6 +37,7 @@ use crate::server::rate::{Bucket, DailyVolume, FairShares, PairDemand};
 
 pub use forward::{Action, Forwarded};
 use slab::Slab;
+use sources::Sources;
 
 /// Time that a session outlives its connection: several reconnection attempts.
 const GRACE: Duration = Duration::from_secs(30);
@@ -59,7 +62,7 @@ pub struct Table {
     sessions: HashMap<u64, usize>,
     mailboxes: HashMap<Mailbox, usize>,
     targets: HashMap<WireId, IdTarget>,
-    sources: HashMap<Source, SourceUse>,
+    sources: Sources,
     dials: RateLimiter,
     limits: Limits,
     shares: FairShares,
@@ -77,7 +80,10 @@ pub struct Table {
 struct Client {
     session: u64,
     secret: [u8; 32],
+    /// Address of its TLS connection.
     source: Source,
+    /// Address of its bound UDP socket, if that is another one.
+    udp_source: Option<Source>,
     /// Its TLS connection; `None` while it is disconnected.
     link: Option<Arc<Outbox>>,
     gone: Option<Instant>,
@@ -125,14 +131,6 @@ enum IdTarget {
     End { pair: usize, side: usize },
 }
 
-/// Resource usage of the clients of one address.
-#[derive(Debug)]
-struct SourceUse {
-    clients: usize,
-    pairs: usize,
-    bucket: Bucket,
-}
-
 /// The dialling side. Pairs count against the dialling client's address, because a client cannot
 /// choose its callers.
 const DIALLER: usize = 0;
@@ -147,7 +145,7 @@ impl Table {
             sessions: HashMap::new(),
             mailboxes: HashMap::new(),
             targets: HashMap::new(),
-            sources: HashMap::new(),
+            sources: Sources::default(),
             dials: RateLimiter::new(DIALS),
             limits,
             shares: FairShares::new(now),
@@ -174,7 +172,7 @@ impl Table {
         let resumed = resume.and_then(|(session, proof)| self.resume(session, &proof, exporter));
         let number = match resumed {
             Some(number) => {
-                self.move_source(now, number, source);
+                self.move_source(now, number, source)?;
                 self.metrics.resumed.add(1);
                 number
             }
@@ -218,16 +216,16 @@ impl Table {
         if self.draining {
             return Err(Refusal::Draining);
         }
-        let of_source = self.sources.get(&source).map_or(0, |used| used.clients);
-        if self.clients.len() >= self.limits.clients || of_source >= self.limits.clients_per_address
-        {
+        if self.clients.len() >= self.limits.clients {
             return Err(Refusal::Full);
         }
+        self.sources.enter(now, &self.limits, source, 0)?;
         let (session, binding) = (self.draw(), self.draw());
         let number = self.clients.insert(Client {
             session,
             secret: self.random.bytes(),
             source,
+            udp_source: None,
             link: None,
             gone: None,
             bound: None,
@@ -242,7 +240,6 @@ impl Table {
         });
         self.sessions.insert(session, number);
         self.targets.insert(binding, IdTarget::Binding { client: number });
-        self.source(now, source).clients += 1;
         self.metrics.sessions.add(1);
         self.metrics.clients.set(self.clients.len() as u64);
         Ok(number)
@@ -258,30 +255,24 @@ impl Table {
         }
     }
 
-    fn source(&mut self, now: Instant, source: Source) -> &mut SourceUse {
-        let new = || SourceUse { clients: 0, pairs: 0, bucket: Bucket::new(now) };
-        self.sources.entry(source).or_insert_with(new)
-    }
-
-    fn move_source(&mut self, now: Instant, number: usize, to: Source) {
-        let Some(client) = self.clients.get_mut(number) else { return };
-        let from = std::mem::replace(&mut client.source, to);
-        let dialled = client.pairs.clone();
-        let dialled = dialled.into_iter().filter_map(|pair| self.pairs.get(pair));
-        let pairs = dialled.filter(|pair| pair.ends[DIALLER].client == number).count();
-        let old = self.source(now, from);
-        old.clients -= 1;
-        old.pairs -= pairs;
-        let new = self.source(now, to);
-        new.clients += 1;
-        new.pairs += pairs;
-        self.forget_source(from);
-    }
-
-    fn forget_source(&mut self, source: Source) {
-        if self.sources.get(&source).is_some_and(|used| used.clients == 0) {
-            self.sources.remove(&source);
+    /// Charges a client to the address of its new connection. A refused client keeps its session
+    /// for the grace period.
+    fn move_source(&mut self, now: Instant, number: usize, to: Source) -> Result<(), Refusal> {
+        let Some(client) = self.clients.get_mut(number) else { return Err(Refusal::Full) };
+        if client.source == to {
+            return Ok(());
         }
+        let dialled = client.pairs.iter().filter_map(|pair| self.pairs.get(*pair));
+        let pairs = dialled.filter(|pair| pair.ends[DIALLER].client == number).count();
+        self.sources.enter(now, &self.limits, to, pairs)?;
+        let from = std::mem::replace(&mut client.source, to);
+        self.sources.leave(from, pairs);
+        // The client binds its UDP address again, which charges the right address.
+        client.bound = None;
+        if let Some(udp_source) = client.udp_source.take() {
+            self.sources.leave(udp_source, 0);
+        }
+        Ok(())
     }
 
     /// Handles the end of the connection of `link`. A client with pairs or mailboxes has a grace
@@ -308,10 +299,10 @@ impl Table {
         }
         self.sessions.remove(&client.session);
         self.targets.remove(&client.binding);
-        if let Some(used) = self.sources.get_mut(&client.source) {
-            used.clients -= 1;
+        self.sources.leave(client.source, 0);
+        if let Some(udp_source) = client.udp_source {
+            self.sources.leave(udp_source, 0);
         }
-        self.forget_source(client.source);
         if let Some(link) = client.link.take() {
             link.close();
         }
@@ -385,13 +376,10 @@ impl Table {
         let waiting = waiting.ok_or(Refusal::NoMailbox)?;
         let peer = self.clients.get(waiting).ok_or(Refusal::NoMailbox)?;
         let link = Arc::clone(peer.link.as_ref().ok_or(Refusal::NoMailbox)?);
-        let of_source = self.sources.get(&source).map_or(0, |used| used.pairs);
-        if self.pairs.len() >= self.limits.pairs
-            || of_source >= self.limits.pairs_per_address
-            || peer.pairs.len() >= PAIRS_PER_CLIENT
-        {
+        if self.pairs.len() >= self.limits.pairs || peer.pairs.len() >= PAIRS_PER_CLIENT {
             return Err(Refusal::Full);
         }
+        self.sources.add_pair(&self.limits, source)?;
         let ends = [number, waiting].map(|client| self.new_end(client));
         let ids = [ends[0].id, ends[1].id];
         let pair = self.pairs.insert(Pair {
@@ -407,7 +395,6 @@ impl Table {
             let Some(client) = self.clients.get_mut(client) else { continue };
             client.pairs.push(pair);
         }
-        self.source(now, source).pairs += 1;
         link.push_control(|out| ServerFrame::Incoming(ids[1], *mailbox).encode(out));
         self.metrics.pairs_made.add(1);
         self.metrics.pairs.set(self.pairs.len() as u64);
@@ -440,8 +427,8 @@ impl Table {
     fn close_pair(&mut self, number: usize, by: Option<usize>) {
         let Some(pair) = self.pairs.remove(number) else { return };
         let dialler = self.clients.get(pair.ends[DIALLER].client).map(|client| client.source);
-        if let Some(used) = dialler.and_then(|source| self.sources.get_mut(&source)) {
-            used.pairs -= 1;
+        if let Some(source) = dialler {
+            self.sources.remove_pair(source);
         }
         for end in pair.ends {
             self.targets.remove(&end.id);
@@ -497,6 +484,7 @@ impl Table {
         let idle: Vec<_> =
             self.pairs.iter().filter(|(_, pair)| idle(pair)).map(|(i, _)| i).collect();
         idle.into_iter().for_each(|pair| self.close_pair(pair, None));
+        self.sources.forget_unused(now);
     }
 }
 
