@@ -31,6 +31,7 @@ pub fn frames() -> Vec<Vec<u8>> {
         ClientFrame::Dial { request: 9, mailbox },
         ClientFrame::Ping(12),
         ClientFrame::UseUdp(true),
+        ClientFrame::Leave,
     ];
     let welcome = Welcome {
         session: 1,

@@ -9,8 +9,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use wraith_discovery::Stream;
@@ -18,12 +21,14 @@ use wraith_discovery::Stream;
 use super::config::RelayConfig;
 use crate::budget::Budget;
 use crate::error::RelayError;
-use crate::frame::{ServerFrame, Welcome};
+use crate::frame::{ClientFrame, ServerFrame, Welcome};
 use crate::frame_stream::FrameStream;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 use crate::tls::{self, Pin};
 
+/// Time limit for the last frames to a relay.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Most bytes of datagrams that wait to be written to TLS.
 const OUTBOX_BYTES: usize = 1 << 20;
 /// Memory for these datagrams and for incomplete frames. No queue may take more than an eighth of
@@ -69,6 +74,21 @@ pub async fn drive_frames(
         frame_stream.poll_write(cx, outbox)
     })
     .await
+}
+
+/// Ends the session: writes the last frames, and closes the stream.
+pub async fn leave(frame_stream: &mut TlsFrameStream, outbox: &Outbox) {
+    outbox.push_control(|out| ClientFrame::Leave.encode(out));
+    let closed = async {
+        let written = poll_fn(|cx| match frame_stream.poll_write(cx, outbox) {
+            Poll::Pending if !frame_stream.is_drained() => Poll::Pending,
+            _ => Poll::Ready(()),
+        });
+        written.await;
+        let _ = frame_stream.get_mut().shutdown().await;
+    };
+    // A relay that does not read finds out by itself.
+    let _ = timeout(LEAVE_TIMEOUT, closed).await;
 }
 
 /// Connects to a relay by TLS. Returns the frame stream, the IP address for UDP, the relay's pin,

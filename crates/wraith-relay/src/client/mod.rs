@@ -144,6 +144,12 @@ impl RelayClient {
         }
     }
 
+    /// Ends the session at the relay, for every clone of this client: the relay then keeps nothing
+    /// of it. Without this, the relay keeps pairs and mailboxes for 30 s, for a reconnection.
+    pub async fn leave(&self) {
+        let _ = self.request(Command::Leave).await;
+    }
+
     /// Reports whether `address` belongs to this relay. Use it on a connection's remote address.
     pub fn owns(&self, address: &Addr) -> bool {
         self.pair_of(address).is_some()

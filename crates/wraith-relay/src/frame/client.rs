@@ -49,6 +49,9 @@ pub enum ClientFrame<'a> {
     Ping(u64),
     /// Deliver this client's datagrams over UDP (to the bound address) or over this connection.
     UseUdp(bool),
+    /// End the session: its mailboxes are free, and its pairs end with the other side's session or
+    /// shortly after.
+    Leave,
     /// A datagram for the other end of a pair.
     Datagram(WireId, &'a [u8]),
 }
@@ -87,6 +90,7 @@ impl<'a> ClientFrame<'a> {
             Self::HangUp(id) => frame(out, 5, |out| out.extend_from_slice(&id.to_be_bytes())),
             Self::Ping(number) => frame(out, 6, |out| out.extend_from_slice(&number.to_be_bytes())),
             Self::UseUdp(udp) => frame(out, 7, |out| out.push(u8::from(*udp))),
+            Self::Leave => frame(out, 8, |_| ()),
         }
     }
 
@@ -126,6 +130,7 @@ impl<'a> ClientFrame<'a> {
             5 => Self::HangUp(reader.u64()?),
             6 => Self::Ping(reader.u64()?),
             7 => Self::UseUdp(flag(reader.u8()?)?),
+            8 => Self::Leave,
             _ => return None,
         };
         reader.end(frame)

@@ -94,6 +94,7 @@ mod tests {
             ClientFrame::HangUp(11),
             ClientFrame::Ping(12),
             ClientFrame::UseUdp(true),
+            ClientFrame::Leave,
             ClientFrame::Datagram(13, &[14; 16]),
         ]
     }

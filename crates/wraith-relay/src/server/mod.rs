@@ -68,8 +68,6 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const QUEUES_BYTES: usize = 64 << 20;
 /// Interval of the expiry checks.
 const TICK: Duration = Duration::from_secs(2);
-/// Interval of the check for remaining pairs while the relay drains.
-const DRAIN_TICK: Duration = Duration::from_millis(200);
 /// Pause after the system ran out of file descriptors.
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 /// File descriptors needed besides connections.
@@ -212,13 +210,16 @@ impl Server {
             () = shutdown => {}
         }
         info!("the relay drains");
-        lock(&self.shared.table).drain(self.drain);
-        let drained = async {
-            while lock(&self.shared.table).has_pairs() {
-                sleep(DRAIN_TICK).await;
-            }
+        let signal = {
+            let mut table = lock(&self.shared.table);
+            table.drain(self.drain);
+            table.drained()
         };
-        let drained = timeout(self.drain, drained);
+        let drained = timeout(self.drain, async {
+            while lock(&self.shared.table).has_pairs() {
+                signal.notified().await;
+            }
+        });
         tokio::select! {
             // Clients whose connection broke may still return to their pairs.
             () = self.accept_connections(&mut tasks, true) => {}

@@ -66,6 +66,43 @@ async fn a_draining_relay_notifies_clients_refuses_pairs_and_keeps_existing_ones
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_draining_relay_stops_once_both_sides_of_the_last_pair_have_left() {
+    for by_drop in [false, true] {
+        let mut relay = Relay::start(|options| options.drain = Duration::from_secs(3600)).await;
+        let pair = RelayedPair::new(
+            [relay.config(), relay.config()],
+            [RelayTransport::Udp, RelayTransport::Udp],
+        )
+        .await;
+        relay.stop();
+        wait_for_status(&pair.dialling_client, |status| status.draining).await;
+        if by_drop {
+            drop(pair);
+        } else {
+            within(pair.dialling_client.leave()).await;
+            within(pair.waiting_client.leave()).await;
+        }
+        relay.ended().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_leaves_frees_its_mailbox_and_its_place() {
+    let relay = Relay::start(|options| options.limits.clients_per_address = 2).await;
+    let waiting = Relays::new().unwrap();
+    for _ in 0..5 {
+        let client = within(waiting.connect(relay.config())).await.unwrap();
+        let mailbox = client.register([1; 32]).await.unwrap();
+        within(client.leave()).await;
+        let dialling = within(waiting.connect(relay.config())).await.unwrap();
+        let dialled = within(dialling.dial(mailbox)).await;
+        assert!(matches!(dialled, Err(RelayError::Refused(Refusal::NoMailbox))), "{dialled:?}");
+        within(dialling.leave()).await;
+        crate::support::until(|| relay.metrics.clients.get() == 0).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_draining_relay_stops_at_its_time_limit() {
     let mut relay = Relay::start(|options| options.drain = Duration::from_millis(10)).await;
     let pair = RelayedPair::new(

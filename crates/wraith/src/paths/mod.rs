@@ -368,6 +368,7 @@ impl SocketPaths {
 
     /// Ends all tasks and releases the port mapping.
     pub async fn close(&self) {
+        self.inner.relays.leave().await;
         self.inner.end();
         let mapping = lock(&self.inner.mapping).take();
         if let Some(mapping) = mapping {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use wraith_discovery::{MAX_RELAYS, RelayAddr};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
@@ -118,6 +119,13 @@ impl RelayTable {
         let relay = connected.iter().find(|relay| relay.client.owns(address))?;
         let lost = relay.client.status().borrow().sessions_lost;
         Some((relay.client.clone(), lost))
+    }
+
+    /// Ends the sessions at all relays, so that these keep nothing of them.
+    pub async fn leave(&self) {
+        let leaving: JoinSet<_> =
+            self.clients().into_iter().map(|client| async move { client.leave().await }).collect();
+        leaving.join_all().await;
     }
 
     pub fn close(&self) {

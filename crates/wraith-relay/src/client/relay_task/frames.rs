@@ -34,6 +34,8 @@ impl RelayTask {
             Command::HangUp(id) => {
                 outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
             }
+            // Handled by the task, which ends.
+            Command::Leave(reply) => drop(reply),
         }
     }
 

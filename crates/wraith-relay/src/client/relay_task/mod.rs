@@ -26,7 +26,7 @@ use tracing::debug;
 
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
-use super::connection::{RelayConnection, drive_frames, handshake, outbox, read_welcome};
+use super::connection::{RelayConnection, drive_frames, handshake, leave, outbox, read_welcome};
 use super::keep_alive::KeepAlive;
 use super::proxy_association::ProxyAssociation;
 use super::route::Route;
@@ -56,6 +56,8 @@ pub enum Command {
     Dial(Mailbox, Reply<WireId>),
     /// Close a pair.
     HangUp(WireId),
+    /// End the session and the task.
+    Leave(Reply<()>),
 }
 
 /// Channel for the reply to a command.
@@ -145,7 +147,7 @@ impl RelayTask {
             if let Some(connection) = connection.take() {
                 pause = BACKOFF.0;
                 match self.serve_connection(connection, &mut association, &mut commands).await {
-                    ConnectionEnd::NoHandle => break,
+                    ConnectionEnd::Left => break,
                     ConnectionEnd::Lost(error) => {
                         debug!(%error, "the connection to a relay is lost")
                     }
@@ -189,6 +191,7 @@ impl RelayTask {
                     Some(Command::Unregister(mailbox)) => self.remove_registration(&mailbox),
                     Some(Command::Dial(_, reply)) => drop(reply.send(Err(RelayError::Down))),
                     Some(Command::HangUp(_)) => {}
+                    Some(Command::Leave(_)) => return false,
                 },
             }
         }
@@ -284,8 +287,16 @@ impl RelayTask {
                     return ConnectionEnd::Lost(error);
                 }
                 command = commands.recv() => match command {
+                    Some(Command::Leave(reply)) => {
+                        leave(&mut frame_stream, &outbox).await;
+                        let _ = reply.send(Ok(()));
+                        return ConnectionEnd::Left;
+                    }
                     Some(command) => self.on_command(&outbox, command),
-                    None => return ConnectionEnd::NoHandle,
+                    None => {
+                        leave(&mut frame_stream, &outbox).await;
+                        return ConnectionEnd::Left;
+                    }
                 },
                 () = notify.notified() => self.on_notified(&keys, association, &outbox),
                 () = sleep_until(due.into()) => {
@@ -313,6 +324,7 @@ impl Drop for RelayTask {
 
 /// Reason why a connection is no longer served.
 enum ConnectionEnd {
-    NoHandle,
+    /// This side has ended the session.
+    Left,
     Lost(io::Error),
 }

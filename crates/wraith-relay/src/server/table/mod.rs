@@ -22,6 +22,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
 use wraith_crypto::{MaskKey, equal};
 use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
 use zeroize::Zeroize;
@@ -41,6 +42,9 @@ use sources::Sources;
 
 /// Time that a session outlives its connection: several reconnection attempts.
 const GRACE: Duration = Duration::from_secs(30);
+/// Time that the pairs of a client outlive its LEAVE: its last datagrams may arrive after the LEAVE,
+/// which takes another way.
+const LEAVE_GRACE: Duration = Duration::from_secs(1);
 /// Idle time after which a pair is closed: four idle timeouts of a connection.
 const PAIR_IDLE: Duration = Duration::from_secs(120);
 /// Age at which a pair is closed if only one end has sent anything: longer than any handshake.
@@ -72,6 +76,8 @@ pub struct Table {
     cookie_key: [u8; 32],
     random: Random,
     draining: bool,
+    /// Notified when a draining relay has no more pairs.
+    drained: Arc<Notify>,
     metrics: Arc<Metrics>,
 }
 
@@ -87,6 +93,8 @@ struct Client {
     /// Its TLS connection; `None` while it is disconnected.
     link: Option<Arc<Outbox>>,
     gone: Option<Instant>,
+    /// Whether it has ended its session.
+    left: bool,
     /// Proved UDP address, and the time of the latest proof.
     bound: Option<(SocketAddr, Instant)>,
     use_udp: bool,
@@ -155,6 +163,7 @@ impl Table {
             cookie_key: random.bytes(),
             random,
             draining: false,
+            drained: Arc::default(),
             metrics,
         }
     }
@@ -228,6 +237,7 @@ impl Table {
             udp_source: None,
             link: None,
             gone: None,
+            left: false,
             bound: None,
             use_udp: false,
             binding,
@@ -284,9 +294,28 @@ impl Table {
             return;
         }
         client.link = None;
-        client.gone = Some(now);
+        client.gone.get_or_insert(now);
         if client.pairs.is_empty() && client.mailboxes.is_empty() {
             self.remove_client(number);
+        }
+    }
+
+    /// Ends the session of a client. A pair remains for the last datagrams of the client, until the
+    /// other side leaves too or [`LEAVE_GRACE`] is over.
+    pub fn leave(&mut self, now: Instant, number: usize) {
+        let Some(client) = self.clients.get_mut(number) else { return };
+        (client.left, client.gone) = (true, Some(now));
+        for mailbox in std::mem::take(&mut client.mailboxes) {
+            self.mailboxes.remove(&mailbox);
+        }
+        self.sessions.remove(&client.session);
+        self.metrics.mailboxes.set(self.mailboxes.len() as u64);
+        for pair in client.pairs.clone() {
+            let ends = self.pairs.get(pair).map(|pair| [pair.ends[0].client, pair.ends[1].client]);
+            let has_left = |client| self.clients.get(client).is_some_and(|client| client.left);
+            if ends.is_some_and(|ends| ends.into_iter().all(has_left)) {
+                self.close_pair(pair, None);
+            }
         }
     }
 
@@ -443,6 +472,9 @@ impl Table {
             }
         }
         self.metrics.pairs.set(self.pairs.len() as u64);
+        if self.draining && !self.has_pairs() {
+            self.drained.notify_one();
+        }
     }
 
     /// Sets whether a client receives datagrams by UDP. It has no effect without a bound address.
@@ -465,6 +497,11 @@ impl Table {
         }
     }
 
+    /// Returns the signal that a draining relay has no more pairs.
+    pub fn drained(&self) -> Arc<Notify> {
+        Arc::clone(&self.drained)
+    }
+
     /// Reports whether stopping now would break a pair.
     pub fn has_pairs(&self) -> bool {
         self.pairs.len() > 0
@@ -473,7 +510,10 @@ impl Table {
     /// Removes expired clients and pairs.
     pub fn tick(&mut self, now: Instant) {
         let since = |then: Instant| now.saturating_duration_since(then);
-        let gone = |client: &Client| client.gone.is_some_and(|gone| since(gone) >= GRACE);
+        let gone = |client: &Client| {
+            let grace = if client.left { LEAVE_GRACE } else { GRACE };
+            client.gone.is_some_and(|gone| since(gone) >= grace)
+        };
         let gone: Vec<_> =
             self.clients.iter().filter(|(_, client)| gone(client)).map(|(i, _)| i).collect();
         gone.into_iter().for_each(|number| self.remove_client(number));
