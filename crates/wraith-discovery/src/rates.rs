@@ -94,6 +94,13 @@ impl RateLimiter {
         self.buckets.get_mut(&source).is_some_and(|bucket| bucket.take(limit, now))
     }
 
+    /// Returns a token that [`Self::allow`] took.
+    pub fn refund(&mut self, source: Source) {
+        if let Some(bucket) = self.buckets.get_mut(&source) {
+            bucket.tokens = (bucket.tokens + 1.0).min(self.limit.burst.into());
+        }
+    }
+
     /// Makes a bucket for a new source. `None` if replacements are rate-limited.
     fn newcomer(&mut self, now: Instant) -> Option<Bucket> {
         let limit = self.limit;

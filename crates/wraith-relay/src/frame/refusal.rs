@@ -15,8 +15,10 @@ pub enum Refusal {
     /// The relay has an allowlist, and the identity is not on it.
     #[error("the relay has an allowlist, and this identity is not on it")]
     Identity,
-    /// Too many proofs or requests from this address in a short time.
-    #[error("too many requests from this address; try again later")]
+    /// Too many wrong proofs, or too many requests, from this address in a short time.
+    #[error(
+        "too many wrong tokens or requests came from this address; check the token, and try again in a minute"
+    )]
     TooOften,
     /// A limit of the relay or of this address is reached.
     #[error("the relay is full")]

@@ -1,7 +1,7 @@
 //! Admission of clients, with a rate limit that stops guessing.
 //!
-//! Invariant: after too many proofs from one address in a short time, right or wrong, further
-//! proofs are refused unchecked.
+//! Invariant: after too many wrong proofs from one address in a short time, further proofs are
+//! refused unchecked. A right proof, or none, is no guess and costs nothing.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::options::Admission;
 use crate::frame::{Proof, Refusal};
 use crate::proof::Exporter;
 
-/// Limit of proofs per address: enough for a mistyped token and an outdated one, too few to guess.
+/// Limit of wrong proofs per address: enough for a mistyped token and an outdated one, too few to guess.
 const WRONG_PROOFS: RateLimit =
     RateLimit { burst: 5, refill: Duration::from_secs(30), addresses: 4096 };
 
@@ -42,8 +42,11 @@ impl AdmissionControl {
             Admission::Tokens(_) => Refusal::Token,
             Admission::Nodes(_) => Refusal::Identity,
         };
-        // Every attempt is charged before its result is known. A successful attempt gets no refund.
-        if !self.wrong.allow(Source::of(from), now) {
+        if matches!(proof, Proof::None) {
+            return Err(refusal);
+        }
+        let source = Source::of(from);
+        if !self.wrong.allow(source, now) {
             return Err(Refusal::TooOften);
         }
         let admitted = match &self.admission {
@@ -58,7 +61,12 @@ impl AdmissionControl {
                 proof.verify_identity(exporter).is_some_and(|node_id| nodes.contains(&node_id))
             }
         };
-        if admitted { Ok(()) } else { Err(refusal) }
+        if !admitted {
+            return Err(refusal);
+        }
+        // Machines that share an address and the token may all come back at once.
+        self.wrong.refund(source);
+        Ok(())
     }
 }
 
@@ -88,5 +96,25 @@ mod tests {
         assert_eq!(admission_control.admit(now, other, &right, &exporter), Ok(()));
         let later = now + WRONG_PROOFS.refill;
         assert_eq!(admission_control.admit(later, guesser, &right, &exporter), Ok(()));
+    }
+
+    #[test]
+    fn right_proofs_and_missing_ones_do_not_count_as_guesses() {
+        let token = Token::new("right");
+        let mut admission_control = AdmissionControl::new(Admission::Tokens(vec![token.clone()]));
+        let (now, exporter, household) = (Instant::now(), [1; 32], [192, 0, 2, 1].into());
+        let right = Proof::of_token(&token, &exporter);
+        let mut admit = |proof| admission_control.admit(now, household, &proof, &exporter);
+        for _ in 0..100 {
+            assert_eq!(admit(right), Ok(()));
+            assert_eq!(admit(Proof::None), Err(Refusal::Token));
+        }
+        let wrong = Proof::of_token(&Token::new("wrong"), &exporter);
+        for _ in 0..5 {
+            assert_eq!(admit(wrong), Err(Refusal::Token));
+            // A holder of the token gets no more guesses.
+            assert!(matches!(admit(right), Ok(()) | Err(Refusal::TooOften)));
+        }
+        assert_eq!(admit(wrong), Err(Refusal::TooOften));
     }
 }

@@ -21,7 +21,7 @@ async fn a_relay_with_tokens_admits_only_token_owners_and_limits_guesses() {
     let with = |token: Option<&str>| RelayConfig { token: token.map(Token::new), ..relay.config() };
     try_connect(with(Some("second"))).await.unwrap();
     assert!(refused(&try_connect(with(None)).await, Refusal::Token));
-    for _ in 0..3 {
+    for _ in 0..5 {
         assert!(refused(&try_connect(with(Some("third"))).await, Refusal::Token));
     }
     assert!(refused(&try_connect(with(Some("third"))).await, Refusal::TooOften));
