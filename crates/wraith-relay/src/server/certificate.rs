@@ -5,9 +5,10 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::BASE64;
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, date_time_ymd};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
@@ -23,6 +24,8 @@ const FILE_MAX: u64 = 1 << 20;
 const PEM_LINE: usize = 64;
 /// Common name of a self-signed certificate. No client checks it, and it does not identify a relay.
 const COMMON_NAME: &str = "localhost";
+/// Validity of a self-signed certificate: ten years, a usual choice. Clients check the key only.
+const VALIDITY: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// A certificate chain and its key.
 pub type CertificateAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
@@ -83,6 +86,10 @@ fn make(folder: &Path, path: &Path) -> io::Result<()> {
 fn self_signed() -> Result<Zeroizing<String>, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(vec![COMMON_NAME.to_owned()])?;
+    // The dates that `openssl req -x509 -days 3650` would write. No client checks them.
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    params.not_before = date_time_ymd(1970, 1, 1) + Duration::from_secs(since_1970.as_secs());
+    params.not_after = params.not_before + VALIDITY;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, COMMON_NAME);
     let certificate = params.self_signed(&key)?;
