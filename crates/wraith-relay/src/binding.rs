@@ -1,6 +1,8 @@
 //! UDP address binding: a client proves to its relay where it receives UDP (SPEC §13.6).
 //!
-//! The messages are short and sealed, with the header of any other datagram.
+//! The messages are short and sealed, with the header of any other datagram. The ID of a client's
+//! message is derived from its counter and used once: the relay knows the next [`BIND_WINDOW`] IDs of
+//! every session, at whatever address the client is, and nobody else can tell whose ID it is.
 //!
 //! ```text
 //! client                                   relay
@@ -17,6 +19,7 @@ use std::net::SocketAddr;
 
 use wraith_crypto::aead::NONCE_BYTES;
 use wraith_crypto::{AeadKey, MaskKey, Suite, TAG_BYTES, kdf};
+use zeroize::ZeroizeOnDrop;
 
 use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId};
 use crate::random::Random;
@@ -32,6 +35,9 @@ const BODY_BYTES: usize = 1 + 8 + 8 + ADDRESS_BYTES;
 pub const BINDING_MIN: usize = HEADER_BYTES + NONCE_BYTES + BODY_BYTES + TAG_BYTES;
 /// Most bytes of padding in a client's message. Without padding all messages would have one length.
 const PADDING_MAX: u64 = 160;
+/// Number of counters after the highest one that the relay recognises. A client that gets no answer
+/// reports its counter over TLS before it has used them up.
+pub const BIND_WINDOW: u64 = 16;
 /// Longest message accepted: the longest that a client sends.
 pub const BINDING_MAX: usize = BINDING_MIN + PADDING_MAX as usize;
 
@@ -41,7 +47,7 @@ pub enum Binding {
     /// Client: announces its address. With the counter and cookie of a challenge it proves the
     /// address.
     Bind {
-        /// Higher than all earlier counters.
+        /// Higher than all earlier counters, by at most [`BIND_WINDOW`].
         counter: u64,
         /// Counter of the answered challenge; 0 for none.
         answers: u64,
@@ -72,6 +78,24 @@ pub struct BindingKeys {
     down: AeadKey,
     up_tag: TagKey,
     down_tag: TagKey,
+    up_ids: UpIds,
+}
+
+/// Derives the IDs of a client's binding messages.
+#[derive(Clone, Debug, ZeroizeOnDrop)]
+pub struct UpIds([u8; 32]);
+
+impl UpIds {
+    /// Creates the IDs of the session with `secret`.
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self(kdf::derive("wraith/1 relay binding id", secret))
+    }
+
+    /// Returns the ID of the message with this counter.
+    pub fn of(&self, counter: u64) -> WireId {
+        let id = kdf::keyed(&self.0, &counter.to_be_bytes());
+        u64::from_be_bytes(*id.first_chunk().expect("longer than an ID"))
+    }
 }
 
 impl BindingKeys {
@@ -84,28 +108,38 @@ impl BindingKeys {
             down: key("wraith/1 relay binding down"),
             up_tag: TagKey::new(secret, id, Direction::Up),
             down_tag: TagKey::new(secret, id, Direction::Down),
+            up_ids: UpIds::new(secret),
         }
     }
 
-    /// Returns the ID in the header of these messages.
-    pub fn id(&self) -> WireId {
-        self.id
+    /// Seals a client's message. It gets random padding.
+    pub fn seal_up(&self, message: &Binding, random: &mut Random) -> Vec<u8> {
+        let padding = random.below(PADDING_MAX + 1) as usize;
+        let mut datagram = self.seal(Direction::Up, message, padding, random);
+        let (Binding::Bind { counter, .. }
+        | Binding::Challenge { counter, .. }
+        | Binding::Bound { counter, .. }) = message;
+        header::write_plain(&self.up_tag, self.up_ids.of(*counter), &mut datagram);
+        datagram
     }
 
-    /// Seals `message` for `direction`, with the ID under `mask`. A client's message gets random
-    /// padding; a response gets none, so it is never longer than its request.
-    pub fn seal(
+    /// Seals a response, with the ID under `mask`. It gets no padding, so it is never longer than
+    /// its request.
+    pub fn seal_down(&self, mask: &MaskKey, message: &Binding, random: &mut Random) -> Vec<u8> {
+        let mut datagram = self.seal(Direction::Down, message, 0, random);
+        header::write(mask, &self.down_tag, self.id, &mut datagram);
+        datagram
+    }
+
+    /// Seals `message` behind an empty header.
+    fn seal(
         &self,
-        mask: &MaskKey,
         direction: Direction,
         message: &Binding,
+        padding: usize,
         random: &mut Random,
     ) -> Vec<u8> {
-        let padding = match direction {
-            Direction::Up => random.below(PADDING_MAX + 1) as usize,
-            Direction::Down => 0,
-        };
-        let (key, tag) = self.keys(direction);
+        let (key, _) = self.keys(direction);
         let mut datagram = Vec::with_capacity(BINDING_MIN + padding);
         datagram.extend_from_slice(&[0; HEADER_BYTES]);
         let nonce: [u8; NONCE_BYTES] = random.bytes();
@@ -115,7 +149,6 @@ impl BindingKeys {
         let sealed =
             key.seal(nonce, &self.id.to_be_bytes(), &mut datagram[HEADER_BYTES + NONCE_BYTES..]);
         datagram.extend_from_slice(&sealed);
-        header::write(mask, tag, self.id, &mut datagram);
         datagram
     }
 
@@ -185,14 +218,33 @@ mod tests {
         ),
     ];
 
+    fn sealed(
+        keys: &BindingKeys,
+        mask: &MaskKey,
+        direction: Direction,
+        message: &Binding,
+        random: &mut Random,
+    ) -> Vec<u8> {
+        match direction {
+            Direction::Up => keys.seal_up(message, random),
+            Direction::Down => keys.seal_down(mask, message, random),
+        }
+    }
+
     #[test]
     fn messages_open_only_at_the_other_end_and_in_their_direction() {
         let mask = MaskKey::new([1; 32]);
         let mut random = Random::new().unwrap();
         let (keys, others) = (BindingKeys::new(&[2; 32], 3), BindingKeys::new(&[4; 32], 3));
         for (direction, message) in MESSAGES {
-            let datagram = keys.seal(&mask, direction, &message, &mut random);
-            assert_eq!(header::read_id(&mask, &datagram), Some(3));
+            let datagram = sealed(&keys, &mask, direction, &message, &mut random);
+            match direction {
+                Direction::Up => {
+                    let id = UpIds::new(&[2; 32]).of(5);
+                    assert_eq!(header::read_plain_id(&datagram), Some(id));
+                }
+                Direction::Down => assert_eq!(header::read_id(&mask, &datagram), Some(3)),
+            }
             assert_eq!(others.open(direction, &mut datagram.clone()), None);
             let other_way =
                 if direction == Direction::Up { Direction::Down } else { Direction::Up };
@@ -205,8 +257,7 @@ mod tests {
     fn a_message_with_a_modified_byte_does_not_open() {
         let mask = MaskKey::new([1; 32]);
         let keys = BindingKeys::new(&[2; 32], 3);
-        let datagram =
-            keys.seal(&mask, Direction::Down, &MESSAGES[1].1, &mut Random::new().unwrap());
+        let datagram = keys.seal_down(&mask, &MESSAGES[1].1, &mut Random::new().unwrap());
         for i in 8..datagram.len() {
             let mut changed = datagram.clone();
             changed[i] ^= 0x40;
@@ -219,7 +270,7 @@ mod tests {
         let (mask, keys) = (MaskKey::new([1; 32]), BindingKeys::new(&[2; 32], 3));
         let mut random = Random::new().unwrap();
         for (direction, message) in MESSAGES {
-            let len = keys.seal(&mask, direction, &message, &mut random).len();
+            let len = sealed(&keys, &mask, direction, &message, &mut random).len();
             match direction {
                 Direction::Up => assert!((BINDING_MIN..=BINDING_MAX).contains(&len)),
                 Direction::Down => assert_eq!(len, BINDING_MIN),

@@ -32,12 +32,12 @@ pub fn frames() -> Vec<Vec<u8>> {
         ClientFrame::Ping(12),
         ClientFrame::UseUdp(true),
         ClientFrame::Leave,
+        ClientFrame::BindFrom(15),
     ];
     let welcome = Welcome {
         session: 1,
         resumed: true,
         secret: [2; 32],
-        up_mask: [3; 32],
         binding: 4,
         observe: [5; 32],
         udp_port: 6,

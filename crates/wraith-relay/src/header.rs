@@ -2,9 +2,9 @@
 //! Both are masked with a sample of the payload. Without the keys, the header is as random as the
 //! payload.
 //!
-//! The receiver can compute the mask of the ID before it knows the sender. So the relay recognises
-//! a client at any address, even after a NAT has changed it. The key of the tag is different for
-//! each end of a pair and each direction.
+//! Both keys belong to one session and direction, so no other client of the relay can recognise its
+//! datagrams. The relay finds the session by the source address. A binding message, which comes from
+//! an unknown address, carries an ID that is used once, without a mask.
 //!
 //! Invariant: [`TagKey::matches`] takes constant time, and nothing else in this module depends on a
 //! secret.
@@ -56,6 +56,11 @@ impl TagKey {
     }
 }
 
+/// Derives the mask key of IDs to the relay from the client whose session has `secret`.
+pub fn up_mask(secret: &[u8; 32]) -> MaskKey {
+    MaskKey::new(kdf::derive("wraith/1 relay id mask up", secret))
+}
+
 /// Derives the mask key of IDs from the relay to the client whose session has `secret`.
 pub fn down_mask(secret: &[u8; 32]) -> MaskKey {
     MaskKey::new(kdf::derive("wraith/1 relay id mask down", secret))
@@ -67,6 +72,20 @@ pub fn down_mask(secret: &[u8; 32]) -> MaskKey {
 pub fn read_id(mask: &MaskKey, datagram: &[u8]) -> Option<WireId> {
     let (header, sample) = split(datagram)?;
     Some(first_half(header) ^ first_half(&mask.mask(sample)))
+}
+
+/// Reads an ID without a mask. Returns `None` if `datagram` is too short for a header and a sample.
+#[inline]
+pub fn read_plain_id(datagram: &[u8]) -> Option<WireId> {
+    split(datagram).map(|(header, _)| first_half(header))
+}
+
+/// Same as [`write`] for an ID without a mask, which must be random and used once.
+pub fn write_plain(tag: &TagKey, id: WireId, datagram: &mut [u8]) {
+    let Some((header, inner)) = datagram.split_first_chunk_mut::<HEADER_BYTES>() else { return };
+    let Some(sample) = inner.first_chunk() else { return };
+    header[..HALF].copy_from_slice(&id.to_be_bytes());
+    header[HALF..].copy_from_slice(&tag.0.mask(sample)[..HALF]);
 }
 
 /// Writes the header for `id` into the first 16 bytes of `datagram`. A datagram that is too short

@@ -23,7 +23,7 @@ use super::connect::ASSOCIATION_HEADER_MAX;
 use super::route::Route;
 use crate::binding::BINDING_MAX;
 use crate::frame::Welcome;
-use crate::header::{self, Direction, TagKey, WireId, down_mask};
+use crate::header::{self, Direction, TagKey, WireId, down_mask, up_mask};
 use crate::outbox::Outbox;
 
 /// Most bytes of datagrams from TLS that wait for the I/O thread. The thread normally takes them in
@@ -265,7 +265,7 @@ impl RelayState {
         self.silent_since = None;
         self.session = Some(SessionParams {
             secret: welcome.secret,
-            up_mask: MaskKey::new(welcome.up_mask),
+            up_mask: up_mask(&welcome.secret),
             down_mask: down_mask(&welcome.secret),
             binding: welcome.binding,
             route,
@@ -339,7 +339,6 @@ mod tests {
             session: 1,
             resumed: false,
             secret: [2; 32],
-            up_mask: [3; 32],
             binding: 4,
             observe: [5; 32],
             udp_port: 6,

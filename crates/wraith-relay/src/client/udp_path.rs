@@ -17,7 +17,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::binding::{Binding, COOKIE_BYTES};
+use crate::binding::{BIND_WINDOW, Binding, COOKIE_BYTES};
 use crate::random::Random;
 
 /// Timeout of the first request; it doubles with each further one.
@@ -36,6 +36,8 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct UdpPath {
     counter: u64,
+    /// Highest counter that the relay is known to have seen.
+    seen: u64,
     /// Outstanding request: its counter, its send time, and the number of attempts including it.
     outstanding: Option<(u64, Instant, u32)>,
     bound: bool,
@@ -61,6 +63,7 @@ impl UdpPath {
     pub fn new(now: Option<Instant>) -> Self {
         Self {
             counter: 0,
+            seen: 0,
             outstanding: None,
             bound: false,
             next: now,
@@ -71,7 +74,7 @@ impl UdpPath {
 
     /// Restarts after a reconnection of the same session or a new UDP route. Counters keep rising.
     pub fn reconnected(&mut self, now: Option<Instant>) {
-        *self = Self { counter: self.counter, ..Self::new(now) };
+        *self = Self { counter: self.counter, seen: self.seen, ..Self::new(now) };
     }
 
     /// Returns the deadline for [`on_timeout`](Self::on_timeout).
@@ -87,6 +90,16 @@ impl UdpPath {
     /// Reports whether datagrams go over UDP.
     pub fn is_bound(&self) -> bool {
         self.bound
+    }
+
+    /// Returns the counter of the latest request if the relay may not recognise it, because many
+    /// earlier ones were not answered. The caller reports it over TLS.
+    pub fn counter_to_report(&mut self) -> Option<u64> {
+        let is_due = self.counter - self.seen > BIND_WINDOW / 2;
+        is_due.then(|| {
+            self.seen = self.counter - 1;
+            self.counter
+        })
     }
 
     /// Handles an expired timer.
@@ -152,6 +165,7 @@ impl UdpPath {
                 if counter == 0 || counter > self.counter {
                     return (UdpAction::None, None);
                 }
+                self.seen = self.seen.max(counter);
                 (self.request(now, 0, counter, cookie), None)
             }
             Binding::Bound { counter, observed } => {
@@ -160,6 +174,7 @@ impl UdpPath {
                     return (UdpAction::None, None);
                 };
                 self.outstanding = None;
+                self.seen = self.seen.max(counter);
                 // One answer does not prove a path that lets requests through and drops the rest.
                 if self.bound {
                     self.retry = FIRST_RETRY;
@@ -218,6 +233,25 @@ mod tests {
                 UdpAction::Send(Binding::Bind { counter: 3, .. })
             ));
         }
+    }
+
+    #[test]
+    fn the_counter_is_reported_before_the_relay_knows_it_no_more() {
+        let (mut now, mut random) = (Instant::now(), Random::new().unwrap());
+        let mut path = bound(now, &mut random);
+        let (mut known, mut reports) = (2, 0);
+        for _ in 0..100 {
+            now = path.timeout().unwrap();
+            let UdpAction::Send(Binding::Bind { counter, .. }) = path.on_timeout(now) else {
+                continue;
+            };
+            if let Some(reported) = path.counter_to_report() {
+                assert_eq!(reported, counter);
+                (known, reports) = (reported - 1, reports + 1);
+            }
+            assert!(counter - known <= BIND_WINDOW);
+        }
+        assert!(reports > 2);
     }
 
     #[test]

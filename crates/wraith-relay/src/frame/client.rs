@@ -52,6 +52,8 @@ pub enum ClientFrame<'a> {
     /// End the session: its mailboxes are free, and its pairs end with the other side's session or
     /// shortly after.
     Leave,
+    /// The binding messages go on with this counter, because many were not answered.
+    BindFrom(u64),
     /// A datagram for the other end of a pair.
     Datagram(WireId, &'a [u8]),
 }
@@ -91,6 +93,9 @@ impl<'a> ClientFrame<'a> {
             Self::Ping(number) => frame(out, 6, |out| out.extend_from_slice(&number.to_be_bytes())),
             Self::UseUdp(udp) => frame(out, 7, |out| out.push(u8::from(*udp))),
             Self::Leave => frame(out, 8, |_| ()),
+            Self::BindFrom(counter) => {
+                frame(out, 9, |out| out.extend_from_slice(&counter.to_be_bytes()));
+            }
         }
     }
 
@@ -131,6 +136,7 @@ impl<'a> ClientFrame<'a> {
             6 => Self::Ping(reader.u64()?),
             7 => Self::UseUdp(flag(reader.u8()?)?),
             8 => Self::Leave,
+            9 => Self::BindFrom(reader.u64()?),
             _ => return None,
         };
         reader.end(frame)

@@ -95,6 +95,7 @@ mod tests {
             ClientFrame::Ping(12),
             ClientFrame::UseUdp(true),
             ClientFrame::Leave,
+            ClientFrame::BindFrom(15),
             ClientFrame::Datagram(13, &[14; 16]),
         ]
     }
@@ -104,7 +105,6 @@ mod tests {
             session: 1,
             resumed: true,
             secret: [2; 32],
-            up_mask: [3; 32],
             binding: 4,
             observe: [5; 32],
             udp_port,

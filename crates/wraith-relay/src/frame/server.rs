@@ -15,9 +15,7 @@ pub struct Welcome {
     pub resumed: bool,
     /// Secret from which the session's keys are derived.
     pub secret: [u8; 32],
-    /// Mask key of IDs from client to relay.
-    pub up_mask: [u8; 32],
-    /// ID of the session's binding messages.
+    /// ID of the relay's binding messages.
     pub binding: WireId,
     /// Secret with which another socket queries its observed address.
     pub observe: [u8; 32],
@@ -66,7 +64,6 @@ impl<'a> ServerFrame<'a> {
                 out.extend_from_slice(&welcome.session.to_be_bytes());
                 out.push(u8::from(welcome.resumed));
                 out.extend_from_slice(&welcome.secret);
-                out.extend_from_slice(&welcome.up_mask);
                 out.extend_from_slice(&welcome.binding.to_be_bytes());
                 out.extend_from_slice(&welcome.observe);
                 out.extend_from_slice(&welcome.udp_port.to_be_bytes());
@@ -140,7 +137,6 @@ fn welcome(reader: &mut Reader<'_>) -> Option<Welcome> {
         session: reader.u64()?,
         resumed: flag(reader.u8()?)?,
         secret: reader.array()?,
-        up_mask: reader.array()?,
         binding: reader.u64()?,
         observe: reader.array()?,
         udp_port: reader.u16()?,

@@ -240,6 +240,7 @@ fn on_frame(shared: &Shared, client: usize, outbox: &Outbox, frame: &[u8]) -> io
             outbox.push_control(|out| ServerFrame::Pong(number).encode(out));
         }
         ClientFrame::UseUdp(use_udp) => table_of(shared, outbox)?.use_udp(client, use_udp),
+        ClientFrame::BindFrom(counter) => table_of(shared, outbox)?.bind_from(client, counter),
         ClientFrame::Leave => {
             table_of(shared, outbox)?.leave(now, client);
             return Err(ErrorKind::ConnectionAborted.into());

@@ -4,10 +4,13 @@
 //! The relay's thread handles datagrams in order of arrival. An answered request therefore shows
 //! that no earlier datagram was answered.
 
+use std::net::{Ipv4Addr, UdpSocket};
+
 use super::raw::{RawClient, RawUdp, Relay, is_silent, socket};
 use crate::binding::{BINDING_MIN, Binding};
 use crate::frame::ClientFrame;
-use crate::header::WireId;
+use crate::header::{self, WireId, up_mask};
+use crate::server::Timeouts;
 
 /// Makes a pair of two bound clients; the second receives by UDP.
 async fn pair(relay: &Relay) -> [(RawClient, RawUdp, WireId); 2] {
@@ -141,6 +144,59 @@ async fn a_client_with_a_new_address_is_bound_again_by_its_next_datagram() {
     assert!(matches!(udp_a.receive(), Binding::Bound { counter: 3, .. }));
     udp_a.send(&udp_a.datagram(at_a, &[2; 1000]));
     assert_eq!(udp_b.receive_datagram(at_b), [2; 1000]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_recognises_no_datagram_of_another_client() {
+    let relay = Relay::usual().await;
+    let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
+    let watcher = RawClient::welcome(relay.address).await.1;
+    let watched = [udp_a.datagram(at_a, &[7; 100]), udp_b.datagram(at_b, &[7; 100])];
+    for (datagram, id) in watched.iter().zip([at_a, at_b]) {
+        assert_ne!(header::read_id(&up_mask(&watcher.secret), datagram), Some(id));
+        assert_ne!(header::read_plain_id(datagram), Some(id));
+    }
+    // No two binding messages have anything in common.
+    let ids: Vec<_> = (3..20)
+        .map(|counter| header::read_plain_id(&udp_a.bind_message(counter, None)).unwrap())
+        .collect();
+    assert!((1..ids.len()).all(|i| !ids[..i].contains(&ids[i])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_at_another_ip_address_is_bound_by_its_next_binding_message() {
+    let relay = Relay::start(Timeouts::default(), |options| {
+        options.listen = (Ipv4Addr::UNSPECIFIED, 0).into();
+    })
+    .await;
+    let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
+    let moved = UdpSocket::bind(("127.0.0.7", 0)).unwrap();
+    moved.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+    udp_a.socket = moved;
+    udp_a.send(&udp_a.datagram(at_a, &[1; 1000]));
+    udp_a.bind(3);
+    udp_a.send(&udp_a.datagram(at_a, &[2; 1000]));
+    assert_eq!(udp_b.receive_datagram(at_b), [2; 1000], "the first one is lost");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_got_no_answers_goes_on_with_a_reported_counter() {
+    let relay = Relay::usual().await;
+    let (mut client, welcome) = RawClient::welcome(relay.address).await;
+    let mut udp = RawUdp::new(relay.address, &welcome);
+    let unknown = udp.bind_message(1000, None);
+    udp.send(&unknown);
+    client.send(&ClientFrame::BindFrom(1001));
+    client.ping().await;
+    udp.bind(1001);
+    // A lower counter changes nothing.
+    client.send(&ClientFrame::BindFrom(5));
+    client.send(&ClientFrame::BindFrom(u64::MAX));
+    client.ping().await;
+    let last = udp.bind_message(u64::MAX, None);
+    udp.send(&last);
+    assert!(matches!(udp.receive(), Binding::Bound { counter: u64::MAX, .. }));
+    assert!(is_silent(&udp.socket));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

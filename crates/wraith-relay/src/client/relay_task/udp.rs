@@ -4,7 +4,6 @@
 use std::time::Instant;
 
 use tracing::debug;
-use wraith_crypto::MaskKey;
 
 use super::RelayTask;
 use crate::binding::BindingKeys;
@@ -18,16 +17,12 @@ use crate::outbox::Outbox;
 /// Keys of the session's UDP messages.
 pub(super) struct UdpKeys {
     binding: BindingKeys,
-    up_mask: MaskKey,
 }
 
 impl UdpKeys {
     /// Derives the keys of a new or resumed session.
     pub fn new(welcome: &Welcome) -> Self {
-        Self {
-            binding: BindingKeys::new(&welcome.secret, welcome.binding),
-            up_mask: MaskKey::new(welcome.up_mask),
-        }
+        Self { binding: BindingKeys::new(&welcome.secret, welcome.binding) }
     }
 }
 
@@ -102,12 +97,10 @@ impl RelayTask {
         match action {
             UdpAction::None => {}
             UdpAction::Send(message) => {
-                let datagram =
-                    keys.binding.seal(&keys.up_mask, Direction::Up, &message, &mut self.random);
-                debug_assert_eq!(
-                    crate::header::read_id(&keys.up_mask, &datagram),
-                    Some(keys.binding.id())
-                );
+                if let Some(counter) = self.udp.counter_to_report() {
+                    outbox.push_control(|out| ClientFrame::BindFrom(counter).encode(out));
+                }
+                let datagram = keys.binding.seal_up(&message, &mut self.random);
                 let asked_with = || association.open().map(|open| open.header());
                 if let Some(route) = &self.route
                     && let Some(header) = route.header().or_else(asked_with)

@@ -10,8 +10,8 @@ use wraith_crypto::{equal, kdf};
 use wraith_discovery::rates::Source;
 
 use super::{BINDING_LIFETIME, Client, Table};
-use crate::binding::{BINDING_MIN, Binding, BindingKeys, COOKIE_BYTES};
-use crate::header::{Direction, down_mask};
+use crate::binding::{BIND_WINDOW, BINDING_MIN, Binding, BindingKeys, COOKIE_BYTES};
+use crate::header::{Direction, WireId, down_mask};
 use crate::wire::put_address;
 
 /// Least time between two challenges for a client's datagrams from a new address. A client that
@@ -36,7 +36,8 @@ impl Table {
         if counter <= client.highest {
             return None;
         }
-        client.highest = counter;
+        self.expect_bindings_after(number, counter);
+        let client = self.clients.get_mut(number)?;
         let is_bound = client.is_bound_to(from);
         let is_proved = answers != 0
             && answers == client.challenged
@@ -54,7 +55,10 @@ impl Table {
                     self.sources.leave(source, 0);
                 }
             }
-            client.bound = Some((from, now));
+            if let Some((before, _)) = client.bound.replace((from, now)) {
+                self.addresses.remove(before, number);
+            }
+            self.addresses.insert(from, number);
             client.challenged = 0;
             self.metrics.bindings.add(u64::from(!is_bound));
             Binding::Bound { counter, observed: from }
@@ -65,7 +69,7 @@ impl Table {
             Binding::Challenge { counter, cookie }
         };
         let mask = down_mask(&client.secret);
-        Some(keys.seal(&mask, Direction::Down, &answer, &mut self.random))
+        Some(keys.seal_down(&mask, &answer, &mut self.random))
     }
 
     /// Handles a datagram of `len` bytes of client `number` from an unbound address. Returns the
@@ -89,7 +93,45 @@ impl Table {
         let cookie = make_cookie(&self.cookie_key, client.session, counter, from);
         let keys = BindingKeys::new(&client.secret, client.binding);
         let (mask, challenge) = (down_mask(&client.secret), Binding::Challenge { counter, cookie });
-        Some(keys.seal(&mask, Direction::Down, &challenge, &mut self.random))
+        Some(keys.seal_down(&mask, &challenge, &mut self.random))
+    }
+
+    /// Goes on with binding messages from `counter`, at the request of the client.
+    pub fn bind_from(&mut self, number: usize, counter: u64) {
+        let before = counter.saturating_sub(1);
+        if self.clients.get(number).is_some_and(|client| client.highest < before) {
+            self.expect_bindings_after(number, before);
+        }
+    }
+
+    /// Sets the highest counter of a client, and recognises the [`BIND_WINDOW`] messages after it.
+    pub(super) fn expect_bindings_after(&mut self, number: usize, highest: u64) {
+        let Some(client) = self.clients.get_mut(number) else { return };
+        let known = client.next_ids.len() as u64;
+        let passed = known.min(highest - client.highest);
+        let passed: Vec<_> = client.next_ids.drain(..passed as usize).collect();
+        client.highest = highest;
+        // After a jump beyond all known IDs, none is left.
+        while (client.next_ids.len() as u64) < BIND_WINDOW {
+            let next = highest.saturating_add(1 + client.next_ids.len() as u64);
+            let id = client.up_ids.of(next);
+            client.next_ids.push_back(id);
+            self.bind_ids.insert(id, number);
+        }
+        self.forget_bindings(number, passed.iter());
+    }
+
+    /// Recognises messages with these IDs no more.
+    pub(super) fn forget_bindings<'a>(
+        &mut self,
+        number: usize,
+        ids: impl IntoIterator<Item = &'a WireId>,
+    ) {
+        for id in ids {
+            if self.bind_ids.get(id) == Some(&number) {
+                self.bind_ids.remove(id);
+            }
+        }
     }
 
     /// Returns the UDP address for datagrams to client `number`; `None` if they go over TLS.

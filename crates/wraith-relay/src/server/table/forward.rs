@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Instant;
 
-use super::{IdTarget, Pair, Table};
+use super::{EndNumber, Pair, Table};
 use crate::header::{self, HEADER_BYTES, WireId};
 
 /// Action for a part of a received buffer.
@@ -59,49 +59,41 @@ impl Table {
         actions: &mut Vec<Action>,
     ) {
         let mut run: Option<DatagramRun> = None;
-        let mut last: Option<(WireId, IdTarget)> = None;
+        let bound = self.addresses.bound_at(from);
         let mut start = 0;
         while start < buffer.len() {
             let range = start..(start + stride).min(buffer.len());
             start = range.end;
             let datagram = &mut buffer[range.clone()];
-            let id = header::read_id(&self.up_mask, datagram);
-            let target = match (id, last) {
-                (Some(id), Some((of, target))) if of == id => Some(target),
-                (Some(id), _) => {
-                    self.targets.get(&id).copied().inspect(|target| last = Some((id, *target)))
-                }
-                (None, _) => None,
-            };
-            match target {
-                Some(IdTarget::End { pair, side }) => {
-                    match self.check_datagram(now, from, pair, side, datagram) {
-                        DatagramVerdict::Yes => match &mut run {
-                            Some(run)
-                                if (run.pair, run.side) == (pair, side)
-                                    && run.range.end == range.start =>
-                            {
-                                run.range.end = range.end;
+            match self.sender_of(bound, from, datagram) {
+                Sender::End(pair, side) => {
+                    if !self.within_limits(now, (pair, side), true, datagram.len() - HEADER_BYTES) {
+                        continue;
+                    }
+                    match &mut run {
+                        Some(run)
+                            if (run.pair, run.side) == (pair, side)
+                                && run.range.end == range.start =>
+                        {
+                            run.range.end = range.end;
+                        }
+                        _ => {
+                            let new = DatagramRun { range, pair, side };
+                            if let Some(done) = run.replace(new) {
+                                self.send_on(now, buffer, stride, done, actions);
                             }
-                            _ => {
-                                let new = DatagramRun { range, pair, side };
-                                if let Some(done) = run.replace(new) {
-                                    self.send_on(now, buffer, stride, done, actions);
-                                }
-                            }
-                        },
-                        DatagramVerdict::No => {}
-                        DatagramVerdict::Challenged(reply) => actions.push(Action::Reply(reply)),
-                        DatagramVerdict::Stranger => actions.push(Action::Unknown(range)),
+                        }
                     }
                 }
-                Some(IdTarget::Binding { client }) => {
-                    match self.on_binding(now, client, from, datagram) {
-                        Some(reply) => actions.push(Action::Reply(reply)),
-                        None => self.metrics.unauthentic.add(1),
-                    }
+                Sender::Moved(client) => {
+                    let reply = self.challenge(now, client, from, datagram.len());
+                    actions.extend(reply.map(Action::Reply));
                 }
-                None => actions.push(Action::Unknown(range)),
+                Sender::Binding(client) => match self.on_binding(now, client, from, datagram) {
+                    Some(reply) => actions.push(Action::Reply(reply)),
+                    None => self.metrics.unauthentic.add(1),
+                },
+                Sender::Unknown => actions.push(Action::Unknown(range)),
             }
         }
         if let Some(done) = run {
@@ -109,31 +101,35 @@ impl Table {
         }
     }
 
-    fn check_datagram(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        pair: usize,
-        side: usize,
-        datagram: &[u8],
-    ) -> DatagramVerdict {
-        let Some(of) = self.pairs.get(pair) else { return DatagramVerdict::Stranger };
-        let end = &of.ends[side];
-        if !end.up_tag.matches(datagram) {
-            return DatagramVerdict::Stranger;
+    /// Finds the sender of a datagram, with a bounded number of trials (see [`AddressIndex`]). A
+    /// client that a NAT has moved to another IP address is found by its next binding message.
+    ///
+    /// [`AddressIndex`]: super::address_index::AddressIndex
+    fn sender_of(&self, bound: Option<usize>, from: SocketAddr, datagram: &[u8]) -> Sender {
+        if let Some((pair, side)) = bound.and_then(|client| self.end_of(client, datagram)) {
+            return Sender::End(pair, side);
         }
-        let client = end.client;
-        if !self.clients.get(client).is_some_and(|client| client.is_bound_to(from)) {
-            return match self.challenge(now, client, from, datagram.len()) {
-                Some(reply) => DatagramVerdict::Challenged(reply),
-                None => DatagramVerdict::No,
-            };
+        let id = header::read_plain_id(datagram);
+        if let Some(client) = id.and_then(|id| self.bind_ids.get(&id)) {
+            return Sender::Binding(*client);
         }
-        if self.within_limits(now, (pair, side), true, datagram.len() - HEADER_BYTES) {
-            DatagramVerdict::Yes
-        } else {
-            DatagramVerdict::No
+        for client in self.addresses.near(from.ip()).filter(|client| Some(*client) != bound) {
+            if let Some((pair, side)) = self.end_of(client, datagram) {
+                let is_bound = self.clients.get(client).is_some_and(|of| of.is_bound_to(from));
+                // Several sessions may share a socket.
+                return if is_bound { Sender::End(pair, side) } else { Sender::Moved(client) };
+            }
         }
+        Sender::Unknown
+    }
+
+    /// Returns the end from which client `number` sent `datagram`, if it did.
+    #[inline]
+    fn end_of(&self, number: usize, datagram: &[u8]) -> Option<EndNumber> {
+        let id = header::read_id(&self.clients.get(number)?.up_mask, datagram)?;
+        let (pair, side) = *self.targets.get(&id)?;
+        let end = &self.pairs.get(pair)?.ends[side];
+        (end.client == number && end.up_tag.matches(datagram)).then_some((pair, side))
     }
 
     /// Charges `bytes` from end `side` of `pair` to all limits. Returns false if they are dropped.
@@ -205,7 +201,7 @@ impl Table {
         id: WireId,
         datagram: &[u8],
     ) -> Forwarded {
-        let Some(IdTarget::End { pair, side }) = self.targets.get(&id).copied() else {
+        let Some((pair, side)) = self.targets.get(&id).copied() else {
             return Forwarded::Done;
         };
         let is_own = self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number);
@@ -232,10 +228,14 @@ impl Table {
     }
 }
 
-/// Result of the admission of a datagram.
-enum DatagramVerdict {
-    Yes,
-    No,
-    Challenged(Vec<u8>),
-    Stranger,
+/// Sender of a datagram.
+#[derive(Clone, Copy, Debug)]
+enum Sender {
+    /// An end, from the bound address of its client: its pair and its side.
+    End(usize, usize),
+    /// A client, from another address.
+    Moved(usize),
+    /// Possibly a binding message of a client.
+    Binding(usize),
+    Unknown,
 }

@@ -5,14 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use wraith_crypto::MaskKey;
 use wraith_discovery::rates::Source;
 
 use super::{Action, Forwarded, Table};
 use crate::binding::{Binding, BindingKeys};
 use crate::budget::Budget;
 use crate::frame::{Refusal, Welcome};
-use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId, down_mask};
+use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId, down_mask, up_mask};
 use crate::outbox::Outbox;
 use crate::proof::resumption;
 use crate::random::Random;
@@ -98,8 +97,7 @@ impl Fixture {
         for counter in 1..3 {
             let (answers, cookie) = challenge;
             let message = Binding::Bind { counter, answers, cookie };
-            let mask = MaskKey::new(client.welcome.up_mask);
-            let datagram = keys.seal(&mask, Direction::Up, &message, &mut self.random);
+            let datagram = keys.seal_up(&message, &mut self.random);
             let Some(Action::Reply(mut reply)) = self.udp(from, datagram).pop() else {
                 return false;
             };
@@ -254,7 +252,7 @@ fn sends_by_udp(
     let before = fixture.table.metrics.limited.get();
     let mut datagram = vec![7; HEADER_BYTES + bytes];
     let tag = TagKey::new(&client.welcome.secret, id, Direction::Up);
-    header::write(&MaskKey::new(client.welcome.up_mask), &tag, id, &mut datagram);
+    header::write(&up_mask(&client.welcome.secret), &tag, id, &mut datagram);
     let actions = fixture.udp(from, datagram);
     assert!(actions.is_empty(), "the other end receives by TLS: {actions:?}");
     fixture.table.metrics.limited.get() == before

@@ -2,14 +2,15 @@
 //! of each. It has no sockets and no clock.
 //!
 //! ```text
-//! mailbox ──▶ client ◀── session                       id in a datagram ──▶ binding of a client
-//!               ▲                                                      └──▶ one end of a pair ──▶ the other end ──▶ client
+//! mailbox ──▶ client ◀── session, UDP address, id of its next binding message
+//!               ▲
 //!               └── pair (two ends, each with an id and keys of its own)
 //! ```
 //!
 //! Invariants: removing a client removes its mailboxes, its pairs and all IDs that refer to them. A
 //! stored number therefore never refers to a different client.
 
+mod address_index;
 mod binding;
 mod forward;
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod limit_tests;
 mod slab;
 mod sources;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,8 +28,9 @@ use wraith_crypto::{MaskKey, equal};
 use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
 use zeroize::Zeroize;
 
+use crate::binding::UpIds;
 use crate::frame::{Mailbox, Refusal, ServerFrame, Welcome, mailbox_of};
-use crate::header::{Direction, TagKey, WireId, down_mask};
+use crate::header::{Direction, TagKey, WireId, down_mask, up_mask};
 use crate::outbox::Outbox;
 use crate::proof::{Exporter, resumption};
 use crate::random::Random;
@@ -36,6 +38,7 @@ use crate::server::metrics::Metrics;
 use crate::server::options::Limits;
 use crate::server::rate::{Bucket, DailyVolume, FairShares, PairDemand};
 
+use address_index::AddressIndex;
 pub use forward::{Action, Forwarded};
 use slab::Slab;
 use sources::Sources;
@@ -65,14 +68,16 @@ pub struct Table {
     pairs: Slab<Pair>,
     sessions: HashMap<u64, usize>,
     mailboxes: HashMap<Mailbox, usize>,
-    targets: HashMap<WireId, IdTarget>,
+    /// Ends of pairs by their IDs.
+    targets: HashMap<WireId, EndNumber>,
+    /// Clients by the IDs of their next binding messages.
+    bind_ids: HashMap<WireId, usize>,
+    addresses: AddressIndex,
     sources: Sources,
     dials: RateLimiter,
     limits: Limits,
     shares: FairShares,
     day: DailyVolume,
-    up_mask_key: [u8; 32],
-    up_mask: MaskKey,
     cookie_key: [u8; 32],
     random: Random,
     draining: bool,
@@ -98,7 +103,13 @@ struct Client {
     /// Proved UDP address, and the time of the latest proof.
     bound: Option<(SocketAddr, Instant)>,
     use_udp: bool,
+    /// Mask of the IDs in its datagrams.
+    up_mask: MaskKey,
+    /// ID of the relay's binding messages to it.
     binding: WireId,
+    up_ids: UpIds,
+    /// IDs of its next binding messages, from the one after `highest`.
+    next_ids: VecDeque<WireId>,
     /// Highest binding counter, and the counter challenged last.
     highest: u64,
     challenged: u64,
@@ -132,12 +143,8 @@ struct PairEnd {
     has_sent: bool,
 }
 
-/// Target of an ID.
-#[derive(Clone, Copy, Debug)]
-enum IdTarget {
-    Binding { client: usize },
-    End { pair: usize, side: usize },
-}
+/// Number of an end: its pair and its side.
+type EndNumber = (usize, usize);
 
 /// The dialling side. Pairs count against the dialling client's address, because a client cannot
 /// choose its callers.
@@ -146,20 +153,19 @@ const DIALLER: usize = 0;
 impl Table {
     /// Creates an empty table.
     pub fn new(now: Instant, limits: Limits, mut random: Random, metrics: Arc<Metrics>) -> Self {
-        let up_mask_key = random.bytes();
         Self {
             clients: Slab::new(),
             pairs: Slab::new(),
             sessions: HashMap::new(),
             mailboxes: HashMap::new(),
             targets: HashMap::new(),
+            bind_ids: HashMap::new(),
+            addresses: AddressIndex::default(),
             sources: Sources::default(),
             dials: RateLimiter::new(DIALS),
             limits,
             shares: FairShares::new(now),
             day: DailyVolume::new(now),
-            up_mask_key,
-            up_mask: MaskKey::new(up_mask_key),
             cookie_key: random.bytes(),
             random,
             draining: false,
@@ -197,7 +203,6 @@ impl Table {
             session: client.session,
             resumed: resumed.is_some(),
             secret: client.secret,
-            up_mask: self.up_mask_key,
             binding: client.binding,
             observe: [0; 32],
             udp_port: 0,
@@ -230,9 +235,13 @@ impl Table {
         }
         self.sources.enter(now, &self.limits, source, 0)?;
         let (session, binding) = (self.draw(), self.draw());
+        let secret: [u8; 32] = self.random.bytes();
         let number = self.clients.insert(Client {
             session,
-            secret: self.random.bytes(),
+            up_mask: up_mask(&secret),
+            up_ids: UpIds::new(&secret),
+            next_ids: VecDeque::new(),
+            secret,
             source,
             udp_source: None,
             link: None,
@@ -249,7 +258,7 @@ impl Table {
             closed_while_disconnected: Vec::new(),
         });
         self.sessions.insert(session, number);
-        self.targets.insert(binding, IdTarget::Binding { client: number });
+        self.expect_bindings_after(number, 0);
         self.metrics.sessions.add(1);
         self.metrics.clients.set(self.clients.len() as u64);
         Ok(number)
@@ -278,7 +287,9 @@ impl Table {
         let from = std::mem::replace(&mut client.source, to);
         self.sources.leave(from, pairs);
         // The client binds its UDP address again, which charges the right address.
-        client.bound = None;
+        if let Some((address, _)) = client.bound.take() {
+            self.addresses.remove(address, number);
+        }
         if let Some(udp_source) = client.udp_source.take() {
             self.sources.leave(udp_source, 0);
         }
@@ -327,7 +338,10 @@ impl Table {
             self.mailboxes.remove(mailbox);
         }
         self.sessions.remove(&client.session);
-        self.targets.remove(&client.binding);
+        self.forget_bindings(number, &client.next_ids);
+        if let Some((address, _)) = client.bound {
+            self.addresses.remove(address, number);
+        }
         self.sources.leave(client.source, 0);
         if let Some(udp_source) = client.udp_source {
             self.sources.leave(udp_source, 0);
@@ -420,7 +434,7 @@ impl Table {
             place: 0,
         });
         for (side, client) in [number, waiting].into_iter().enumerate() {
-            self.targets.insert(ids[side], IdTarget::End { pair, side });
+            self.targets.insert(ids[side], (pair, side));
             let Some(client) = self.clients.get_mut(client) else { continue };
             client.pairs.push(pair);
         }
@@ -445,7 +459,7 @@ impl Table {
 
     /// Closes a pair at the request of one end's client.
     pub fn hang_up(&mut self, number: usize, id: WireId) {
-        if let Some(IdTarget::End { pair, side }) = self.targets.get(&id).copied()
+        if let Some((pair, side)) = self.targets.get(&id).copied()
             && self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number)
         {
             self.close_pair(pair, Some(number));
