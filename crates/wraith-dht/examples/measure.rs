@@ -77,7 +77,7 @@ async fn measure(runs: usize, testnet: &Testnet) {
         let places =
             || Places { lan: Lan::Off, stores: vec![Arc::new(client())], ..Places::default() };
         let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
-        let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
+        let ticket = Box::new(|_, _| Some(Zeroizing::new(b"ticket".to_vec())));
         let [own, joiner] = [1, 2].map(|n| NodeId([n; 32]));
         let reach = Box::new(|_| Reach::default());
         let sender =

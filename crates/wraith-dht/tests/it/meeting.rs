@@ -58,7 +58,7 @@ async fn a_contact_is_found_at_its_new_address_and_gets_the_call() {
 #[tokio::test]
 async fn a_long_code_brings_the_ticket() {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
-    let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
+    let ticket = Box::new(|_, _| Some(Zeroizing::new(b"ticket".to_vec())));
     let own = NodeId([1; 32]);
     let mut sender = announce_long(&places(), options, own, ticket, Box::new(|_| Reach::default()))
         .await
