@@ -6,7 +6,7 @@
 //! state of the file only if [`SourceFile::still_has`] returns true after the last read.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Advice, FileType, OFlags, Stat, fadvise, fstat};
 
@@ -159,8 +159,7 @@ impl SourceFile {
         (tree, root): (Tree, &Root),
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<bool>> {
-        let confirmed = || self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.stamp_now() == Some(*confirmed()) {
+        if self.unchanged() {
             return Ok(Some(true));
         }
         let (now, stamp) = match self.root_and_stamp(tree, go_on) {
@@ -170,9 +169,18 @@ impl SourceFile {
             Err(error) => return Err(error),
         };
         if now == *root {
-            *confirmed() = stamp;
+            *self.confirmed() = stamp;
         }
         Ok(Some(now == *root))
+    }
+
+    /// Returns true if size and times are those of the content that was read.
+    pub fn unchanged(&self) -> bool {
+        self.stamp_now() == Some(*self.confirmed())
+    }
+
+    fn confirmed(&self) -> MutexGuard<'_, Stamp> {
+        self.confirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn root_and_stamp(

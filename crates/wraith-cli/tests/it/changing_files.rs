@@ -60,7 +60,7 @@ fn a_file_whose_attributes_change_while_it_is_sent_arrives() {
     touch(&film);
     receiver.finish().expect_exit(0);
     sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    assert!(fs::read(&film).unwrap() == fs::read(world.target().join("film.mov")).unwrap());
 }
 
 #[test]

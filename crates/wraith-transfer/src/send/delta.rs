@@ -70,6 +70,7 @@ impl From<Error> for DeltaStop {
 
 /// State of one file.
 struct Sketched<'a> {
+    job: &'a Job<Announced>,
     entry: u32,
     source: &'a SourceFile,
     size: u64,
@@ -95,6 +96,7 @@ impl Worker<'_> {
             Err(error) => return self.end(&job, ending_of(&error), 0),
         };
         let mut file = Sketched {
+            job: &job,
             entry: job.entry,
             source: &source,
             size: source.size(),
@@ -254,7 +256,7 @@ impl Worker<'_> {
     /// Fails if the file no longer has the content that was sketched.
     fn check_unchanged(&mut self, file: &Sketched<'_>) -> Result<(), DeltaStop> {
         let root = (Tree::Blake3, &file.root);
-        self.check_still_has(file.source, file.entry, root)?.map_err(DeltaStop::File)
+        self.check_still_has(file.source, file.job, root)?.map_err(DeltaStop::File)
     }
 
     /// Reports progress now and then, and fails when the transfer is over.

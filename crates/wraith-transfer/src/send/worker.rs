@@ -342,7 +342,7 @@ impl Worker<'_> {
             return self.end(&job, ending, large.sent.load(Relaxed));
         }
         let root = lock(&large.root).finish(large.size).expect("every chunk was settled");
-        if let Err(ending) = self.check_still_has(&large.source, job.entry, (large.tree, &root))? {
+        if let Err(ending) = self.check_still_has(&large.source, &job, (large.tree, &root))? {
             return self.end(&job, ending, large.sent.load(Relaxed));
         }
         let ending = match large.unless {
@@ -359,14 +359,18 @@ impl Worker<'_> {
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
 
-    /// Checks that `source` still has the content with this root; see [`SourceFile::still_has`].
-    /// Reports that the sender reads, if it reads the file again.
+    /// Checks that `source` still has its name and the content with this root; see
+    /// [`SourceFile::still_has`]. Reports that the sender reads, if it reads the file again.
     pub(super) fn check_still_has(
         &mut self,
         source: &SourceFile,
-        entry: u32,
+        job: &Job<Announced>,
         root: (Tree, &Root),
     ) -> Result<Result<(), Ending>, TransferError> {
+        if has_lost_name(source, &job.item.found) {
+            return Ok(Err(Ending::Changed));
+        }
+        let entry = job.entry;
         let (mut read, mut written) = (0, Ok(()));
         let checked = source.still_has(root, || {
             read += 1;
@@ -493,9 +497,17 @@ fn read_small(found: &WalkEntry, out: &mut [u8]) -> Result<Root, Ending> {
     let source = found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
     let root = small_root(out);
+    if has_lost_name(&source, found) {
+        return Err(Ending::Changed);
+    }
     match source.still_has((Tree::Blake3, &root), || true) {
         Ok(Some(true)) => Ok(root),
         Ok(_) => Err(Ending::Changed),
         Err(error) => Err(ending_of(&error)),
     }
+}
+
+/// Returns true if the listed file was deleted or replaced since it was opened.
+fn has_lost_name(source: &SourceFile, found: &WalkEntry) -> bool {
+    !source.unchanged() && found.change().is_some()
 }
