@@ -12,10 +12,13 @@ use rustix::fs::{Mode, mkdirat};
 use rustix::io::{Errno, Result};
 
 use crate::beneath::{Beneath, DIR_HANDLE, open_child};
+use crate::descriptors::descriptor_share;
 
 /// Maximum number of cached handles. A manifest is in depth-first order, so a few per writer would
-/// do; a process may have 1024.
+/// do.
 const HANDLES_MAX: usize = 64;
+/// The cache has at most this part of the process's descriptors.
+const HANDLES_DIVISOR: u64 = 4;
 
 /// Mode of directories without an entry of their own. The umask applies.
 const IMPLIED_DIR_MODE: Mode = Mode::from_raw_mode(0o777);
@@ -27,16 +30,19 @@ pub(crate) struct Dirs {
     cache: Mutex<Cache>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Cache {
     handles: HashMap<Box<[u8]>, (Arc<OwnedFd>, u64)>,
+    handles_max: usize,
     /// Number of uses so far. The handle with the lowest count is evicted first.
     clock: u64,
 }
 
 impl Dirs {
     pub(crate) fn new(beneath: Beneath) -> Self {
-        Self { beneath, cache: Mutex::default() }
+        let handles_max = descriptor_share(HANDLES_DIVISOR, HANDLES_MAX);
+        let cache = Cache { handles: HashMap::new(), handles_max, clock: 0 };
+        Self { beneath, cache: Mutex::new(cache) }
     }
 
     pub(crate) fn beneath(&self) -> &Beneath {
@@ -100,7 +106,7 @@ impl Cache {
     }
 
     fn put(&mut self, path: &[u8], fd: Arc<OwnedFd>) {
-        if self.handles.len() >= HANDLES_MAX && !self.handles.contains_key(path) {
+        if self.handles.len() >= self.handles_max && !self.handles.contains_key(path) {
             let oldest = self.handles.iter().min_by_key(|(_, (_, used))| *used);
             let oldest = oldest.map(|(path, _)| path.clone()).expect("the table is full");
             self.handles.remove(&oldest);

@@ -41,6 +41,7 @@ mod compare;
 mod content_defined_chunking;
 mod created_dirs;
 mod delta_match;
+mod descriptors;
 mod dirs;
 mod entry;
 mod error;
@@ -81,6 +82,7 @@ pub use delta_match::{Assembler, MatchedPiece, NewPiece, OldPieces, unused};
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
+pub use descriptors::descriptor_share;
 pub use error::{Error, Result, plain};
 pub use folders::FolderId;
 pub use hash::{CHUNK_BYTES, Cv, Root, chunk_count, chunk_len, slices_root, small_root};

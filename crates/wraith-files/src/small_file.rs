@@ -99,6 +99,12 @@ impl Nameable for Nameless<'_> {
 }
 
 impl UnnamedFile {
+    /// Returns the number of descriptors that it holds: its own, and its folder's if it has a
+    /// hidden name.
+    pub(crate) fn descriptors(&self) -> usize {
+        1 + usize::from(self.hidden.is_some())
+    }
+
     /// Writes `pieces` as the content of `entry`, in the parent directory `dir`.
     pub(crate) fn write(
         linking: &Linking,

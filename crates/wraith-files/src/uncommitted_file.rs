@@ -41,6 +41,15 @@ impl UncommittedFile {
         }
     }
 
+    /// Returns the number of descriptors that it holds.
+    pub fn descriptors(&self) -> usize {
+        match &self.0 {
+            Content::Small(file) => file.descriptors(),
+            // The part, its journal, and its folder.
+            Content::Part(_) => 3,
+        }
+    }
+
     pub(crate) fn sync_scope(&self) -> SyncScope {
         match &self.0 {
             Content::Small(_) => SyncScope::Batch,

@@ -97,10 +97,12 @@ pub const PARALLEL_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// the way.
 pub const OPEN_FILES_MAX: usize = 16;
 
-/// Maximum number of descriptors of complete files without their names: one each, two for a large
-/// file. As many again are being named meanwhile; together that is half of a process's usual limit.
-/// More would hardly be faster.
+/// Maximum number of descriptors of complete files without their names: one each, three for a large
+/// file. As many again are being named meanwhile. More would hardly be faster.
 pub const UNNAMED_DESCRIPTORS_MAX: usize = 256;
+
+/// These files have at most this part of the process's descriptors.
+pub const UNNAMED_DESCRIPTORS_DIVISOR: u64 = 4;
 
 /// Maximum bytes of these files, so that a batch is short enough to be written back while the next
 /// one arrives.

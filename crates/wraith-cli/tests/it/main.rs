@@ -30,6 +30,7 @@ mod demo;
 mod doctor;
 mod documentation;
 mod failed_write_back;
+mod few_descriptors;
 mod first_transfer;
 mod flooded_network;
 mod full_disk;

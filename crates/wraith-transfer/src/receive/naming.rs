@@ -10,12 +10,14 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_files::{CHUNK_BYTES, Error, PartFile, Root, UncommittedFile};
+use wraith_files::{Error, PartFile, Root, UncommittedFile, descriptor_share};
 
 use super::Receiving;
 use super::incoming::Incoming;
 use crate::error::TransferError;
-use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_MAX};
+use crate::limits::{
+    STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX,
+};
 use crate::lock::lock;
 
 /// Maximum time that the first file of a batch waits for further files. Batches avoid a journal
@@ -35,6 +37,7 @@ pub(super) struct Complete {
 pub(crate) struct Naming {
     state: Mutex<NamingState>,
     changed: Condvar,
+    descriptors_max: usize,
 }
 
 #[derive(Debug, Default)]
@@ -55,35 +58,34 @@ struct Batch {
     write_back: Vec<Arc<PartFile>>,
 }
 
-impl NamingState {
-    fn is_full(&self) -> bool {
-        self.batch.descriptors >= UNNAMED_DESCRIPTORS_MAX || self.batch.bytes >= UNNAMED_BYTES_MAX
-    }
-}
-
 impl Naming {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new() }
+        let descriptors_max =
+            descriptor_share(UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX);
+        Self { state: Mutex::default(), changed: Condvar::new(), descriptors_max }
+    }
+
+    fn is_full(&self, batch: &Batch) -> bool {
+        batch.descriptors >= self.descriptors_max || batch.bytes >= UNNAMED_BYTES_MAX
     }
 
     /// Queues a complete file; waits while there is no room. After a failure the file is dropped
     /// without a name.
     pub(super) fn push(&self, complete: Complete) {
         let mut state = lock(&self.state);
-        while state.is_full() && !state.stopped {
+        while self.is_full(&state.batch) && !state.stopped {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.stopped {
             return;
         }
         state.batch.bytes = state.batch.bytes.saturating_add(complete.file.bytes());
-        // A part file also has a journal.
-        state.batch.descriptors += if complete.file.bytes() > CHUNK_BYTES as u64 { 2 } else { 1 };
+        state.batch.descriptors += complete.content.descriptors();
         state.batch.files.push(complete);
         if state.since.is_none() {
             state.since = Some(Instant::now());
             self.changed.notify_all();
-        } else if state.is_full() {
+        } else if self.is_full(&state.batch) {
             self.changed.notify_all();
         }
     }
@@ -116,7 +118,7 @@ impl Naming {
             let waited = state.since.map(|since| since.elapsed());
             let is_ripe = waited.is_some_and(|waited| waited >= GATHER_TIME);
             let is_over = state.ended || state.stopped;
-            if is_over || state.is_full() || is_ripe || !state.batch.write_back.is_empty() {
+            if is_over || self.is_full(&state.batch) || is_ripe || !state.batch.write_back.is_empty() {
                 let batch = std::mem::take(&mut state.batch);
                 state.since = None;
                 self.changed.notify_all();
