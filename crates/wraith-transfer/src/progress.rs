@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
-use wraith_transport::Addr;
+use wraith_transport::{Addr, PathHandle};
 
 use crate::message::Offer;
 use crate::rate::Rate;
@@ -27,7 +27,7 @@ pub struct Progress {
     files: AtomicU64,
     files_total: AtomicU64,
     disk_nanos: AtomicU64,
-    remote: Mutex<Option<Addr>>,
+    path: Mutex<Option<PathHandle>>,
     rate: Mutex<Option<Arc<Rate>>>,
     names: Mutex<Names>,
 }
@@ -109,13 +109,13 @@ impl Progress {
         Duration::from_nanos(self.disk_nanos.load(Relaxed))
     }
 
-    /// Returns the address of the peer, once it has sent Hello.
+    /// Returns the current address of the peer, once it has sent Hello.
     pub fn remote(&self) -> Option<Addr> {
-        lock(&self.remote).clone()
+        lock(&self.path).as_ref().map(PathHandle::remote)
     }
 
-    pub(crate) fn connected(&self, remote: Addr) {
-        *lock(&self.remote) = Some(remote);
+    pub(crate) fn connected(&self, path: PathHandle) {
+        *lock(&self.path) = Some(path);
     }
 
     pub(crate) fn start(&self, offer: &Offer) {

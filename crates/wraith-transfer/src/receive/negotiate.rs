@@ -82,7 +82,7 @@ pub(super) fn negotiate(
     };
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     let suite = session.connection.suite();
-    options.progress.connected(remote.clone());
+    options.progress.connected(session.connection.path());
     options.events.event(Event::Connected { peer, remote, suite, instance: options.instance });
     let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
         Message::Offer(offer) => check_offer(session, options, offer)?,

@@ -66,7 +66,7 @@ pub(super) fn negotiate(
     writer.send(session, &Message::Hello(Hello::ours(Role::Sender, options.delta)))?;
     let remote = session.connection.remote();
     let suite = session.connection.suite();
-    options.progress.connected(remote.clone());
+    options.progress.connected(session.connection.path());
     options.events.event(Event::Connected { peer, remote, suite, instance });
     let source = match &options.stream {
         None if stream == Some(true) => only_file(options)?,

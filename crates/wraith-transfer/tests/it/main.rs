@@ -8,6 +8,7 @@ mod deleted_at_sender;
 mod hostile_receiver;
 mod hostile_sender;
 mod kill;
+mod migration;
 mod parallel;
 mod pushes;
 mod receipts;
