@@ -15,8 +15,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, open, readlinkat, statat};
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, open, readlinkat, statat};
+use rustix::io::{Errno, fcntl_dupfd_cloexec, pread};
 use thiserror::Error;
 
 use crate::beneath::{Beneath, DIR_HANDLE, mtime_of, open_child};
@@ -98,7 +98,7 @@ impl Skipped {
     /// Returns the reason without the path.
     pub fn what(&self) -> String {
         match &self.why {
-            SkipReason::Special => self.why.to_string(),
+            SkipReason::Special | SkipReason::Unsized => self.why.to_string(),
             SkipReason::Name(name) => name.reason.to_string(),
             SkipReason::Unreadable(error) => error.about(&self.path),
         }
@@ -111,6 +111,10 @@ pub enum SkipReason {
     /// It is a socket, pipe or device.
     #[error("not a file, folder or link")]
     Special,
+    /// Its size is 0, and yet it has content, like the files of `/proc`: the system makes the
+    /// content when it is read, so there is no size to offer and nothing to resume.
+    #[error("its content is made while it is read; copy it to a file first, or send it with -")]
+    Unsized,
     /// No receiver would create its name.
     #[error(transparent)]
     Name(#[from] UnsafeName),
@@ -259,6 +263,10 @@ impl Walk {
             .map_err(|errno| unreadable(&path, "inspect it", errno))?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
+                if stat.st_size == 0 && has_unsized_content(dir, name) {
+                    let path = path.display().to_string();
+                    return Err(Skipped { path, why: SkipReason::Unsized });
+                }
                 Kind::File { size: stat.st_size as u64, sparse: sparse_tree(&stat) }
             }
             FileType::Directory => {
@@ -409,6 +417,26 @@ pub fn root_path(given: &Path) -> Option<RelPath> {
 fn name_given(given: &Path) -> Option<OsString> {
     let name = given.file_name().map(OsStr::to_os_string);
     name.or_else(|| given.canonicalize().ok()?.file_name().map(OsStr::to_os_string))
+}
+
+/// Returns true if the empty file `name` in `dir` yields a byte. A file that cannot be opened has
+/// none: it is reported when it is read.
+fn has_unsized_content(dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+    // NONBLOCK: a file may have replaced it, or the system may make its content later.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let is_empty_file = |stat: &Stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0
+    };
+    let Ok(file) = open_child(dir, name, flags) else { return false };
+    if !fstat(&file).is_ok_and(|stat| is_empty_file(&stat)) {
+        return false;
+    }
+    match pread(&file, &mut [0], 0) {
+        Ok(0) => false,
+        // Not if another program has just begun to write it.
+        Ok(_) | Err(Errno::AGAIN) => fstat(&file).is_ok_and(|stat| is_empty_file(&stat)),
+        Err(_) => false,
+    }
 }
 
 #[cfg(test)]
