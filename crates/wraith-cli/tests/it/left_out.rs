@@ -98,6 +98,37 @@ fn skipped_entries_are_named_up_to_a_limit_and_counted() {
 }
 
 #[test]
+fn an_entry_that_becomes_unsendable_while_the_sender_waits_ends_with_10_on_both_sides() {
+    let world = World::new();
+    let root = world.source().join("tree");
+    tree::file(&root.join("good"), 1, 1000);
+    let mut sender = world.send(&[&root]);
+    let ticket = sender.ticket();
+    tree::file(&root.join(".x.wraith-part"), 2, 10);
+    let received = world.receive(&ticket).finish();
+    for side in [received, sender.finish()] {
+        side.expect_error(10);
+        assert_eq!(side.last("done")["left_out"], 1);
+    }
+    tree::assert_same(&root.join("good"), &world.target().join("tree/good"));
+}
+
+#[test]
+fn a_file_whose_content_is_made_while_it_is_read_is_named_and_not_sent_empty() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    let mut sender = world.send(&[Path::new("/proc/version"), &film]);
+    let received = world.receive(&sender.ticket()).finish();
+    for side in [&received, &sender.finish()] {
+        side.expect_error(10);
+        assert_eq!(side.last("done")["left_out"], 1);
+    }
+    assert!(!world.target().join("version").exists());
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
 fn an_unreadable_folder_is_named_once() {
     let world = World::new();
     let root = world.source().join("tree");

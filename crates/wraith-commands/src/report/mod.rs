@@ -263,7 +263,7 @@ impl Narrator {
             already_here: report.already_here,
             skipped: report.skipped,
             failed: report.failed,
-            left_out: report.left_out(),
+            left_out: report.left_out,
             receipt: &report.receipt,
         });
         if !report.confirmed {

@@ -20,8 +20,8 @@ use crate::record_buffer::RecordBuffer;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
-/// Length in bytes of the trailer after the last entry: count and hash.
-const TRAILER_BYTES: usize = 8 + 32;
+/// Length in bytes of the trailer after the last entry: count, hash, and objects left out.
+const TRAILER_BYTES: usize = 8 + 32 + 8;
 
 /// The parser of one manifest stream.
 pub(crate) struct Entries {
@@ -32,15 +32,23 @@ pub(crate) struct Entries {
     limits: OfferLimits,
     started: bool,
     parsed: u64,
-    ended: Option<[u8; 32]>,
+    ended: Option<ManifestEnd>,
     ahead: VecDeque<Entry>,
+}
+
+/// Content of the trailer.
+#[derive(Clone, Copy)]
+pub(crate) struct ManifestEnd {
+    /// The hash of all entries.
+    pub(crate) hash: [u8; 32],
+    /// Number of files, folders and links that the sender could not list.
+    pub(crate) left_out: u64,
 }
 
 /// Result of a parsing step.
 pub(crate) enum ParseResult {
     Entry(Entry),
-    /// The hash of all entries.
-    End([u8; 32]),
+    End(ManifestEnd),
     /// More bytes must be read first.
     NeedsMoreBytes,
 }
@@ -97,8 +105,8 @@ impl Entries {
 
     /// Returns the next entry that was not read ahead.
     pub(crate) fn parse(&mut self, session: &Session) -> Result<ParseResult, TransferError> {
-        if let Some(hash) = self.ended {
-            return Ok(ParseResult::End(hash));
+        if let Some(end) = self.ended {
+            return Ok(ParseResult::End(end));
         }
         if !self.started {
             match self.buffer.first() {
@@ -146,12 +154,14 @@ impl Entries {
         let mut trailer = [0; 4 + TRAILER_BYTES];
         self.buffer.copy_to(&mut trailer);
         let hash = *self.hasher.finalize().as_bytes();
-        if trailer[4..12] != self.parsed.to_be_bytes() || trailer[12..] != hash {
+        if trailer[4..12] != self.parsed.to_be_bytes() || trailer[12..44] != hash {
             return Err(session.protocol("a manifest that does not match its hash"));
         }
         self.buffer.advance(4 + TRAILER_BYTES);
-        self.ended = Some(hash);
-        Ok(ParseResult::End(hash))
+        let left_out = u64::from_be_bytes(*trailer[44..].first_chunk().expect("8 bytes"));
+        let end = ManifestEnd { hash, left_out };
+        self.ended = Some(end);
+        Ok(ParseResult::End(end))
     }
 
     /// Waits for the end of the stream behind the trailer. Dropping a stream before its end stops

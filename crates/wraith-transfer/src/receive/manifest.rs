@@ -146,8 +146,8 @@ impl ManifestReader<'_> {
                 }
                 Ok(true)
             }
-            ParseResult::End(hash) => {
-                let known = self.receiving.manifest_hash.set(hash);
+            ParseResult::End(end) => {
+                let known = self.receiving.manifest_end.set(end);
                 debug_assert!(known.is_ok(), "a manifest ends once");
                 Ok(false)
             }

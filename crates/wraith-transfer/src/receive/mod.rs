@@ -57,7 +57,7 @@ use crate::receipt::{Durability, Receipt};
 use crate::session::Session;
 use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
-use entries::Entries;
+use entries::{Entries, ManifestEnd};
 use incoming::Incoming;
 use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
@@ -107,7 +107,7 @@ pub(crate) struct Receiving<'a> {
     contents: Mutex<ContentDigest>,
     /// Entries that the sender sent but this side lacks; not yet reported.
     exceptions: Mutex<Vec<Excepted>>,
-    manifest_hash: OnceLock<[u8; 32]>,
+    manifest_end: OnceLock<ManifestEnd>,
     counts: Counts,
 }
 
@@ -332,7 +332,7 @@ fn run(
         given: Mutex::default(),
         contents: Mutex::default(),
         exceptions: Mutex::default(),
-        manifest_hash: OnceLock::new(),
+        manifest_end: OnceLock::new(),
         counts: Counts::default(),
     };
     let streams = Streams { reader, writer: Mutex::new(writer), manifest: tree.manifest, data };
@@ -362,6 +362,8 @@ fn run(
         already_here: counts.identical.load(Relaxed),
         skipped: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
+        // More may have been left out than at the time of the offer.
+        left_out: receiving.manifest_end.get().expect("the manifest ended").left_out,
         receipt,
         confirmed,
         offer: offer.clone(),

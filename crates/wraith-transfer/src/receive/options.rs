@@ -139,19 +139,15 @@ pub struct ReceiveReport {
     pub skipped: u64,
     /// Number of files that did not arrive.
     pub failed: u64,
+    /// Number of files, folders and links that the sender could not send, as it reports.
+    pub left_out: u64,
     /// False if the sender disappeared before it confirmed the receipt.
     pub confirmed: bool,
 }
 
 impl ReceiveReport {
-    /// Returns the number of files, folders and links that the sender could not offer, as reported
-    /// by the sender.
-    pub fn left_out(&self) -> u64 {
-        self.offer.left_out.unwrap_or(0)
-    }
-
     /// Returns [`TransferError::Partial`] if anything is missing.
     pub fn outcome(&self) -> Result<(), TransferError> {
-        TransferError::partial(Role::Receiver, self.failed, self.offer.files, self.left_out())
+        TransferError::partial(Role::Receiver, self.failed, self.offer.files, self.left_out)
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn send_receipt(
     let (session, counts) = (receiving.session, &receiving.counts);
     send_exceptions(receiving, writer, 0)?;
     let receipt = Receipt {
-        manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
+        manifest: receiving.manifest_end.get().expect("the manifest ended").hash,
         contents: lock(&receiving.contents).digest(),
         verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
         kept: counts.skipped.load(Relaxed),

@@ -160,6 +160,7 @@ pub(super) fn run(
         already_here: 0,
         skipped: u64::from(skipped),
         failed: 0,
+        left_out: 0,
         confirmed,
     })
 }

@@ -200,6 +200,7 @@ impl ManifestWriter<'_> {
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes.extend_from_slice(&self.entries.to_be_bytes());
         self.bytes.extend_from_slice(&hash);
+        self.bytes.extend_from_slice(&self.sending.left_out.load(Relaxed).to_be_bytes());
         // Set before the trailer is written: the receipt may arrive right after it.
         let known = self.sending.manifest_hash.set(hash);
         debug_assert!(known.is_ok(), "a manifest is written once");

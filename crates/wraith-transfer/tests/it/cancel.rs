@@ -386,7 +386,7 @@ fn a_receiver_that_waits_for_the_goodbye_has_everything() {
                 say(&mut send, Message::Offer(empty_offer()));
                 let (mut manifest, _) = block_on(sender.open_stream()).unwrap();
                 let hash = blake3::hash(b"");
-                let trailer = [&[1][..], &[0; 4], &[0; 8], hash.as_bytes()].concat();
+                let trailer = [&[1][..], &[0; 4], &[0; 8], hash.as_bytes(), &[0; 8]].concat();
                 block_on(manifest.write_all(&trailer)).unwrap();
                 manifest.finish().unwrap();
                 let (mut data, _) = block_on(sender.open_stream()).unwrap();

@@ -110,9 +110,10 @@ pub fn signature(seed: u8, body: &ReceiptBody) -> [u8; 64] {
 }
 
 impl Liar {
-    /// Returns the hash at the end of the manifest.
+    /// Returns the hash at the end of the manifest, before the number of objects left out.
     pub fn manifest_hash(&self) -> [u8; 32] {
-        *self.manifest.last_chunk().unwrap()
+        let hash_and_count: &[u8; 40] = self.manifest.last_chunk().unwrap();
+        *hash_and_count.first_chunk().unwrap()
     }
 
     pub fn say(&mut self, message: &Message) {

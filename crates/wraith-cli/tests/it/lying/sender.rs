@@ -214,7 +214,7 @@ impl Liar {
 
     pub fn end_manifest(&mut self) {
         let hash = *self.hasher.finalize().as_bytes();
-        let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash].concat();
+        let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash, &[0; 8]].concat();
         let _ = block_on(self.manifest.write_all(&trailer));
         let _ = self.manifest.finish();
     }

@@ -184,7 +184,7 @@ pub fn manifest(entries: &[Vec<u8>]) -> Vec<u8> {
     let all = entries.concat();
     let hash = blake3::hash(&all);
     let count = (entries.len() as u64).to_be_bytes();
-    [&all[..], &[0; 4], &count, hash.as_bytes()].concat()
+    [&all[..], &[0; 4], &count, hash.as_bytes(), &[0; 8]].concat()
 }
 
 /// Encodes the record of a file of at most one chunk.

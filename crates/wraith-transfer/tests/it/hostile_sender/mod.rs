@@ -68,7 +68,7 @@ impl Liar {
     /// Writes the trailer without ending the stream.
     fn write_trailer(&mut self) {
         let hash = *self.hasher.finalize().as_bytes();
-        let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash].concat();
+        let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash, &[0; 8]].concat();
         let _ = block_on(self.manifest.write_all(&trailer));
     }
 
