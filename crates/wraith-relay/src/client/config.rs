@@ -21,8 +21,8 @@ pub struct RelayConfig {
     pub pin: Option<tls::Pin>,
     /// Token, if the relay requires one.
     pub token: Option<Token>,
-    /// Identity proof for relays with an allowlist. Sent only without a token; it reveals the
-    /// client's NodeId (its public key).
+    /// Identity proof for relays with an allowlist. It reveals the client's NodeId (its public key),
+    /// so it is sent only without a token, and only to a relay that asks for it.
     pub identity: Option<SecretIdentity>,
     /// Connector to the relay, direct or by proxy.
     pub connect: Arc<dyn ConnectRelay>,

@@ -12,8 +12,8 @@ pub enum Refusal {
     /// The relay requires a token, which is missing or wrong.
     #[error("the relay requires a token, and the token is missing or wrong")]
     Token,
-    /// The relay has an allowlist, and the identity is not on it.
-    #[error("the relay has an allowlist, and this identity is not on it")]
+    /// The relay has an allowlist: it asks for an identity, or the identity is not on it.
+    #[error("the relay admits only certain identities, and was shown none of them")]
     Identity,
     /// Too many wrong proofs, or too many requests, from this address in a short time.
     #[error(

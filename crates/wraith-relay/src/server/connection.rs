@@ -135,6 +135,9 @@ fn admit(
         return Err(Refusal::Version);
     }
     let now = Instant::now();
+    if matches!(hello.proof, Proof::Identity { .. }) {
+        shared.metrics.identities_shown.add(1);
+    }
     lock(&shared.admission_control).admit(now, from.ip(), &hello.proof, exporter)?;
     let mut table = lock(&shared.table);
     let source = Source::of(from.ip());

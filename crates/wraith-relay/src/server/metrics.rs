@@ -58,6 +58,7 @@ metrics! {
     sessions counter "sessions_total" "Sessions made.",
     resumed counter "sessions_resumed_total" "Sessions resumed on another connection.",
     refused counter "sessions_refused_total" "Clients refused.",
+    identities_shown counter "identity_proofs_total" "Identity proofs received.",
     malformed counter "malformed_total" "Connections closed after a malformed frame.",
     pairs_made counter "pairs_total" "Pairs made.",
     dials_refused counter "dials_refused_total" "Requests for a pair that were refused.",

@@ -38,6 +38,20 @@ async fn a_relay_with_an_allowlist_admits_only_its_identities() {
     try_connect(with(Some(known))).await.unwrap();
     assert!(refused(&try_connect(with(Some(stranger))).await, Refusal::Identity));
     assert!(refused(&try_connect(with(None)).await, Refusal::Identity));
+    assert_eq!(relay.metrics.identities_shown.get(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_that_asks_for_no_identity_is_shown_none() {
+    let identity = Some(SecretIdentity::from_seed([1; 32]));
+    for admission in [Admission::Open, Admission::Tokens(vec![Token::new("one")])] {
+        let is_open = matches!(admission, Admission::Open);
+        let relay = Relay::start(|options| options.admission = admission).await;
+        let result =
+            try_connect(RelayConfig { identity: identity.clone(), ..relay.config() }).await;
+        assert_eq!(result.is_ok(), is_open, "{result:?}");
+        assert_eq!(relay.metrics.identities_shown.get(), 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

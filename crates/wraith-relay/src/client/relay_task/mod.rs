@@ -71,6 +71,8 @@ pub struct RelayTask {
     notify: Arc<Notify>,
     status: watch::Sender<Status>,
     random: Random,
+    /// Whether the relay asked for an identity.
+    shows_identity: bool,
     /// Session to resume: its ID and secret.
     resume: Option<(u64, [u8; 32])>,
     mailboxes: Vec<[u8; 32]>,
@@ -98,6 +100,7 @@ impl RelayTask {
             notify,
             status,
             random,
+            shows_identity: false,
             resume: None,
             mailboxes: Vec::new(),
             registering: HashMap::new(),
@@ -113,28 +116,40 @@ impl RelayTask {
         self.number
     }
 
-    /// Connects once.
+    /// Connects once, and again if the relay asks for the identity.
     pub async fn connect(&mut self) -> Result<RelayConnection, RelayError> {
+        let connected = self.connect_once().await;
+        let is_asked = matches!(connected, Err(RelayError::Refused(Refusal::Identity)));
+        if !is_asked || self.shows_identity || self.config.identity.is_none() {
+            return connected;
+        }
+        self.shows_identity = true;
+        self.connect_once().await
+    }
+
+    async fn connect_once(&mut self) -> Result<RelayConnection, RelayError> {
         let (frame_stream, udp, pin, exporter) = timeout(CONNECT_TIMEOUT, handshake(&self.config))
             .await
             .map_err(|_| RelayError::Timeout)??;
         let (mut frame_stream, outbox) = (frame_stream, outbox());
         let proof = match (&self.config.token, &self.config.identity) {
             (Some(token), _) => Proof::of_token(token, &exporter),
-            (None, Some(identity)) => Proof::of_identity(identity, &exporter),
-            (None, None) => Proof::None,
+            (None, Some(identity)) if self.shows_identity => {
+                Proof::of_identity(identity, &exporter)
+            }
+            (None, _) => Proof::None,
         };
         let resume = self.resume.map(|(session, secret)| (session, resumption(&secret, &exporter)));
         outbox.push_control(|out| {
             ClientFrame::Hello { version: VERSION, resume, proof }.encode(out);
         });
+        // Trust on first use: later connections must show the same key, because the client sends
+        // its identity and its mailboxes' secrets over them.
+        self.config.pin = Some(pin);
         let welcome = timeout(CONNECT_TIMEOUT, read_welcome(&mut frame_stream, &outbox)).await;
         let welcome = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
-        // Trust on first use: later connections must show the same key, because the client sends
-        // its mailboxes' secrets over them.
-        self.config.pin = Some(pin);
         Ok(RelayConnection { frame_stream, outbox, welcome, udp, pin })
     }
 
