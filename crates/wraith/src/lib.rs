@@ -33,7 +33,7 @@ pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
 pub use offer::{Offer, OfferBuilder};
-pub use paths::{Proxies, RelayServer};
+pub use paths::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};

@@ -21,7 +21,7 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::paths::{PathSettings, Proxies, RelayServer};
+use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer};
 use crate::route::{Route, Routes};
 use crate::state::{ContactStore, DhtNodes, LastSeen, SpentCodes, StateDir};
 
@@ -149,7 +149,15 @@ impl NodeBuilder {
     /// Connects to relays and rendezvous servers through these proxies. Direct traffic to a peer
     /// bypasses them; use [`relay_only`](Self::relay_only) to prevent that.
     pub fn proxies(mut self, proxies: Proxies) -> Self {
-        self.paths.connect = Arc::new(proxies);
+        self.paths.proxies = Arc::new(proxies);
+        self
+    }
+
+    /// Selects which relays a peer may choose for this node. Default: [`PeerRelays::Public`], and
+    /// [`PeerRelays::Own`] after [`relay_only`](Self::relay_only) without a proxy, because this
+    /// machine connects to the relay itself.
+    pub fn peer_relays(mut self, peer_relays: PeerRelays) -> Self {
+        self.paths.peer_relays = Some(peer_relays);
         self
     }
 
@@ -218,7 +226,7 @@ impl NodeBuilder {
             None => state.identity()?,
         };
         let Self { mut places, paths, congestion, policy, qlog, .. } = self;
-        places.connect.get_or_insert_with(|| paths.connect.clone());
+        places.connect.get_or_insert_with(|| paths.proxies.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());

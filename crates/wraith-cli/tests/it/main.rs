@@ -63,6 +63,7 @@ mod offers;
 mod old_copies;
 mod over_the_dht;
 mod pages;
+mod peer_relays;
 mod pipes;
 mod policies;
 mod power_cut;

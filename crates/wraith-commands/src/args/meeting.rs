@@ -2,8 +2,8 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use wraith::Policy;
 use wraith::state::ContactAddress;
+use wraith::{PeerRelays, Policy};
 use wraith_discovery::Lan;
 
 /// Meeting places, and the paths between the two sides.
@@ -25,6 +25,12 @@ pub struct MeetingArgs {
     /// Access token for the relays
     #[arg(long, value_name = "TOKEN", env = "WRAITH_RELAY_TOKEN", hide_env_values = true)]
     pub relay_token: Option<String>,
+
+    /// Relays to use if the other side names them: own (only those of --relay), public (with an
+    /// address of the internet), or any (also on private networks and this machine). The default
+    /// is public, or own with --relay-only and no proxy
+    #[arg(long, value_name = "WHICH", env = "WRAITH_PEER_RELAYS", value_parser = peer_relays())]
+    pub peer_relays: Option<PeerRelays>,
 
     /// Never use a relay: without a direct path, the transfer fails
     #[arg(long, conflicts_with = "relay_only")]
@@ -76,6 +82,12 @@ impl Switch {
 /// Parses a policy by its name.
 fn policy() -> impl TypedValueParser<Value = Policy> {
     let names = PossibleValuesParser::new(Policy::ALL.map(Policy::name));
+    names.map(|name| name.parse().expect("the name is one of the possible values"))
+}
+
+/// Parses the relays that a peer may choose, by name.
+fn peer_relays() -> impl TypedValueParser<Value = PeerRelays> {
+    let names = PossibleValuesParser::new(PeerRelays::ALL.map(PeerRelays::name));
     names.map(|name| name.parse().expect("the name is one of the possible values"))
 }
 

@@ -17,6 +17,7 @@ use wraith_discovery::contact::{
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{Capability, PlaceError, PlaceName, Places, Reach, RelayAddr};
+use wraith_relay::RelayError;
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
 use super::access_keys::AccessKeys;
@@ -38,8 +39,11 @@ const OBSERVE_WAIT: Duration = Duration::from_millis(700);
 /// Head start of direct paths: a direct path that is later than a relayed one by less than this
 /// still wins.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Pause between two attempts through a relay. The relay limits the number of attempts.
-const RELAY_RETRY: Duration = Duration::from_secs(2);
+/// Maximum number of relays that a peer can make this machine contact.
+const RELAYS_MAX: usize = 4;
+/// Pause between two attempts through a relay. It doubles, up to the second value, while the relay
+/// itself cannot be reached. The relay limits the number of attempts.
+const RELAY_RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 /// The known facts about where a peer may be.
 #[derive(Debug)]
@@ -451,7 +455,7 @@ impl DialRace {
     /// Dials through a relay, after a delay in favour of direct paths. Returns false if that was
     /// done before, or is not allowed.
     fn dial_relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
-        let is_new = !self.relays.contains(relay) && self.relays.len() < LISTS_MAX;
+        let is_new = !self.relays.contains(relay) && self.relays.len() < RELAYS_MAX;
         if !is_new || !self.paths.allows_relays() {
             return false;
         }
@@ -462,9 +466,11 @@ impl DialRace {
         let begin = Instant::now();
         let head_start = if paths.allows_direct() { HEAD_START } else { Duration::ZERO };
         self.attempts.spawn(async move {
+            let mut pause = RELAY_RETRY.0;
             loop {
                 match paths.dial_relay(&relay).await {
                     Ok(addr) => {
+                        pause = RELAY_RETRY.0;
                         sleep_until(begin + head_start).await;
                         match access_keys.connect(paths.endpoint(), &[addr], peer).await {
                             Ok(connection) => return Some(Dialled { connection, at }),
@@ -479,12 +485,24 @@ impl DialRace {
                         if is_final(&why) {
                             return None;
                         }
+                        pause = next_pause(pause, &why);
                     }
                 }
-                sleep(RELAY_RETRY).await;
+                sleep(pause).await;
             }
         });
         true
+    }
+}
+
+/// Returns the pause after an attempt through a relay failed. A relay that answers is asked at a
+/// steady pace, because the peer may come back at any time.
+fn next_pause(pause: Duration, why: &RelayError) -> Duration {
+    match why {
+        RelayError::Unreachable(_) | RelayError::Timeout | RelayError::Protocol => {
+            RELAY_RETRY.1.min(2 * pause)
+        }
+        _ => RELAY_RETRY.0,
     }
 }
 
@@ -500,6 +518,20 @@ async fn resolve(name: &ContactAddress, port: u16) -> io::Result<Vec<SocketAddr>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unreachable_relay_is_tried_ever_more_rarely_and_one_that_answers_steadily() {
+        let mut pause = RELAY_RETRY.0;
+        let pauses: Vec<_> = (0..6)
+            .map(|_| {
+                pause = next_pause(pause, &RelayError::Timeout);
+                pause.as_secs()
+            })
+            .collect();
+        assert_eq!(pauses, [4, 8, 16, 30, 30, 30]);
+        let absent = RelayError::Refused(wraith_relay::Refusal::NoMailbox);
+        assert_eq!(next_pause(pause, &absent), RELAY_RETRY.0);
+    }
 
     #[tokio::test]
     async fn the_first_successful_attempt_wins_after_a_failed_one() {

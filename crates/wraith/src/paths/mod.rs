@@ -10,6 +10,7 @@
 //!   path_manager   moves a connection from a relay to a direct path
 //!   symmetric_nat  hole punching if one NAT varies its ports
 //!   proxies        how relays and rendezvous servers are reached
+//!   peer_relays    which relays a peer may choose
 //! ```
 //!
 //! Invariants:
@@ -23,6 +24,7 @@ pub(crate) mod addresses;
 mod observed;
 mod own_addresses;
 mod path_manager;
+mod peer_relays;
 mod proxies;
 mod relays;
 mod symmetric_nat;
@@ -40,7 +42,6 @@ use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
-use wraith_relay::ConnectRelay;
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
@@ -50,6 +51,7 @@ use self::relays::RelayTable;
 use crate::event_publisher::EventPublisher;
 use crate::node::{Node, Socket};
 
+pub use self::peer_relays::{PeerRelays, UnknownPeerRelays};
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
 pub(crate) use self::relays::{RelayReports, is_final};
@@ -70,8 +72,11 @@ pub(crate) struct PathSettings {
     pub direct_only: bool,
     /// Use relays only.
     pub relay_only: bool,
+    /// Which relays a peer may choose. `None`: public ones, but only own ones if the user wants
+    /// relays only and no proxy hides this machine from the relay.
+    pub peer_relays: Option<PeerRelays>,
     /// How relays and rendezvous servers are reached.
-    pub connect: Arc<dyn ConnectRelay>,
+    pub proxies: Arc<Proxies>,
 }
 
 impl Default for PathSettings {
@@ -81,7 +86,8 @@ impl Default for PathSettings {
             relays: Vec::new(),
             direct_only: false,
             relay_only: false,
-            connect: Arc::new(Proxies::none()),
+            peer_relays: None,
+            proxies: Arc::new(Proxies::none()),
         }
     }
 }

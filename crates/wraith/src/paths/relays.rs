@@ -15,6 +15,7 @@ use wraith_discovery::{MAX_RELAYS, RelayAddr};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
+use super::peer_relays::{NotAllowed, PeerRelays, PublicOnly};
 use super::{SocketPaths, lock};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
@@ -216,11 +217,12 @@ fn host_and_port(host: &str, port: u16) -> String {
 
 /// Returns whether a relay would give the same answer to every retry.
 pub(crate) fn is_final(why: &RelayError) -> bool {
-    matches!(
-        why,
+    match why {
         RelayError::Pin(_)
-            | RelayError::Refused(Refusal::Token | Refusal::Identity | Refusal::Version)
-    )
+        | RelayError::Refused(Refusal::Token | Refusal::Identity | Refusal::Version) => true,
+        RelayError::Unreachable(error) => NotAllowed::is_in(error),
+        _ => false,
+    }
 }
 
 impl SocketPaths {
@@ -290,20 +292,46 @@ impl SocketPaths {
     /// The relay cannot be used, or no peer waits there.
     pub async fn dial_relay(&self, relay: &RelayAddr) -> Result<Addr, RelayError> {
         let mut config = self.relay_config(relay.host(), relay.port());
+        self.restrict(&mut config)?;
         config.pin = Some(*relay.pin());
         self.inner.relays.client(config).await?.dial(*relay.mailbox()).await
+    }
+
+    /// Applies the user's restrictions to a relay that a peer chose.
+    fn restrict(&self, config: &mut RelayConfig) -> Result<(), RelayError> {
+        let settings = self.inner.node.path_settings();
+        let is_hidden = settings.proxies.for_host(&config.host).is_some();
+        let default = match settings.relay_only && !is_hidden {
+            true => PeerRelays::Own,
+            false => PeerRelays::Public,
+        };
+        match settings.peer_relays.unwrap_or(default) {
+            _ if self.own_relay(&config.host, config.port).is_some() => {}
+            PeerRelays::Any => {}
+            PeerRelays::Public => {
+                config.connect = Arc::new(PublicOnly(Arc::clone(&settings.proxies)));
+            }
+            PeerRelays::Own => {
+                return Err(RelayError::Unreachable(std::io::Error::other(NotAllowed::NotOwn)));
+            }
+        }
+        Ok(())
+    }
+
+    fn own_relay(&self, host: &str, port: u16) -> Option<&RelayServer> {
+        let own = &self.inner.node.path_settings().relays;
+        own.iter().find(|own| own.host == host && own.port == port)
     }
 
     /// Returns the configuration of a relay, with our credentials if it is one of the user's.
     fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
         let settings = self.inner.node.path_settings();
-        let own = settings.relays.iter().find(|own| own.host == host && own.port == port);
         let mut config = RelayConfig::new(host, port);
-        if let Some(own) = own {
+        if let Some(own) = self.own_relay(host, port) {
             config.token = own.token.as_deref().map(Token::new);
             config.identity = Some(self.inner.node.identity().clone());
         }
-        config.connect = Arc::clone(&settings.connect);
+        config.connect = settings.proxies.clone();
         config
     }
 }

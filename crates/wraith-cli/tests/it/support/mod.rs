@@ -85,6 +85,8 @@ impl World {
         for way in ["WRAITH_LAN", "WRAITH_DHT", "WRAITH_PORT_MAPPING"] {
             command.env(way, "off");
         }
+        // The relays of tests are on this machine.
+        command.env("WRAITH_PEER_RELAYS", "any");
         for variable in ["WRAITH_RELAY", "WRAITH_RELAY_TOKEN", "WRAITH_PROXY"] {
             command.env_remove(variable);
         }
