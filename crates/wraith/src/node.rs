@@ -153,6 +153,13 @@ impl NodeBuilder {
         self
     }
 
+    /// Shows the NodeId to a relay of [`relay`](Self::relay) that admits only certain identities.
+    /// By default no relay sees it.
+    pub fn relay_identity(mut self) -> Self {
+        self.paths.relay_identity = true;
+        self
+    }
+
     /// Selects which relays a peer may choose for this node. Default: [`PeerRelays::Public`], and
     /// [`PeerRelays::Own`] after [`relay_only`](Self::relay_only) without a proxy, because this
     /// machine connects to the relay itself.

@@ -76,6 +76,7 @@ mod receipts;
 mod records_never_asked_for;
 mod refused;
 mod relay;
+mod relay_view;
 mod rendezvous;
 mod resumed_figures;
 mod round_trip;

@@ -1,4 +1,4 @@
-//! Relays that only the other side names.
+//! Relays that only the other side names, and relays that ask for an identity.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -71,6 +71,22 @@ fn with_relays_only_the_other_side_chooses_none_unless_allowed() {
     // The user's own relay is a private host here, and is always used.
     let words = ["--relay-only", "--relay", &address];
     let mut command = receive(&world, &ticket, &words);
+    Process::start("receive", &mut command).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn an_identity_is_shown_only_with_the_option_and_only_where_it_is_asked_for() {
+    let world = World::new();
+    let (sender, receiver) = (world.node_id("sender"), world.node_id("receiver"));
+    let (_relay, address) = relay(&world, &["--only", &sender, "--only", &receiver]);
+    let mut refused = send(&world, &["--relay", &address]);
+    let note = refused.event("note")["message"].as_str().unwrap().to_owned();
+    assert!(note.contains("--relay-identity"), "{note}");
+    refused.kill();
+    let mut sender = send(&world, &["--relay", &address, "--relay-identity"]);
+    let place = ["--relay-only", "--relay", &address, "--relay-identity"];
+    let mut command = receive(&world, &sender.ticket(), &place);
     Process::start("receive", &mut command).finish().expect_exit(0);
     sender.finish().expect_exit(0);
 }

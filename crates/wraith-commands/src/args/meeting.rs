@@ -26,6 +26,11 @@ pub struct MeetingArgs {
     #[arg(long, value_name = "TOKEN", env = "WRAITH_RELAY_TOKEN", hide_env_values = true)]
     pub relay_token: Option<String>,
 
+    /// Show this machine's NodeId to a relay of --relay that admits only certain NodeIds. Other
+    /// relays never see it
+    #[arg(long)]
+    pub relay_identity: bool,
+
     /// Relays to use if the other side names them: own (only those of --relay), public (with an
     /// address of the internet), or any (also on private networks and this machine). The default
     /// is public, or own with --relay-only and no proxy

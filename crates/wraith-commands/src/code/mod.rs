@@ -33,6 +33,9 @@ pub fn node(args: &MeetingArgs, state: StateDir) -> Result<NodeBuilder, Failure>
     for relay in relays(args) {
         builder = builder.relay(relay);
     }
+    if args.relay_identity {
+        builder = builder.relay_identity();
+    }
     if let Some(peer_relays) = args.peer_relays {
         builder = builder.peer_relays(peer_relays);
     }

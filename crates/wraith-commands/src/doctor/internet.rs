@@ -47,7 +47,7 @@ pub async fn check(
     };
     let servers = if args.direct_only { Vec::new() } else { relays(args) };
     let (relays, dht, (asked, mapping)) = tokio::join!(
-        relay::try_all(&clients, &servers, proxies),
+        relay::try_all(&clients, &servers, proxies, args.relay_identity),
         try_dht(args),
         mapping::try_it(args, &socket),
     );

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
 use wraith::{Proxies, RelayServer, SecretIdentity};
 use wraith_relay::{
-    ConnectRelay, RelayClient, RelayConfig, RelayError, RelayTransport, Relays,
+    ConnectRelay, Refusal, RelayClient, RelayConfig, RelayError, RelayTransport, Relays,
     Status as RelayStatus, Token,
 };
 
@@ -38,8 +38,9 @@ pub async fn try_all(
     clients: &Relays,
     servers: &[RelayServer],
     proxies: &Proxies,
+    shows_identity: bool,
 ) -> Vec<RelayResult> {
-    let identity = identity();
+    let identity = if shows_identity { identity() } else { None };
     let mut trying = JoinSet::new();
     for (at, server) in servers.iter().cloned().enumerate() {
         let (clients, proxies, identity) = (clients.clone(), proxies.clone(), identity.clone());
@@ -129,6 +130,10 @@ fn unusable(server: &RelayServer, through: Option<&str>, error: &RelayError) -> 
     let through = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
     let found = format!("{server}{through}: {error}");
     let next = match error {
+        RelayError::Refused(Refusal::Identity) => {
+            "ask its operator to admit this machine (wraith id), and use --relay-identity"
+                .to_owned()
+        }
         RelayError::Refused(_) => {
             "ask its operator for access; --relay-token sets a token".to_owned()
         }

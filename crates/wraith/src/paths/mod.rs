@@ -75,6 +75,8 @@ pub(crate) struct PathSettings {
     /// Which relays a peer may choose. `None`: public ones, but only own ones if the user wants
     /// relays only and no proxy hides this machine from the relay.
     pub peer_relays: Option<PeerRelays>,
+    /// Whether an own relay that asks for the NodeId gets it.
+    pub relay_identity: bool,
     /// How relays and rendezvous servers are reached.
     pub proxies: Arc<Proxies>,
 }
@@ -87,6 +89,7 @@ impl Default for PathSettings {
             direct_only: false,
             relay_only: false,
             peer_relays: None,
+            relay_identity: false,
             proxies: Arc::new(Proxies::none()),
         }
     }

@@ -206,7 +206,13 @@ pub(crate) enum RelayReports {
 }
 
 fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
-    let next = if is_final(why) { "it is not asked again" } else { "it is tried again" };
+    let next = match why {
+        RelayError::Refused(Refusal::Identity) => {
+            "--relay-identity shows it this machine's NodeId; without that, it is not asked again"
+        }
+        why if is_final(why) => "it is not asked again",
+        _ => "it is tried again",
+    };
     let what = format!("no peer can connect through the relay {server} ({why}); {next}");
     Event::Note { path: String::new(), what }
 }
@@ -329,7 +335,7 @@ impl SocketPaths {
         let mut config = RelayConfig::new(host, port);
         if let Some(own) = self.own_relay(host, port) {
             config.token = own.token.as_deref().map(Token::new);
-            config.identity = Some(self.inner.node.identity().clone());
+            config.identity = settings.relay_identity.then(|| self.inner.node.identity().clone());
         }
         config.connect = settings.proxies.clone();
         config

@@ -15,6 +15,7 @@ mod process_state;
 pub mod proxy;
 pub mod pty;
 pub mod random;
+pub mod relay_recorder;
 pub mod schema;
 pub mod tree;
 
