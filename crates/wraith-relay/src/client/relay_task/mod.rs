@@ -41,7 +41,7 @@ use crate::random::Random;
 
 /// Time limit for the TLS handshake from the first packet, and again from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// First and longest back-off between connection attempts. The first lies within the relay's grace
+/// Shortest and longest back-off between connection attempts. The first lies within the relay's grace
 /// period; the longest is for a relay that is down.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
@@ -157,10 +157,9 @@ impl RelayTask {
     pub async fn run(mut self, first: RelayConnection, mut commands: mpsc::Receiver<Command>) {
         let mut connection = Some(first);
         let mut association = ProxyAssociation::default();
-        let mut pause = BACKOFF.0;
+        let (mut lost_at, mut pause) = (Instant::now(), BACKOFF.0);
         loop {
             if let Some(connection) = connection.take() {
-                pause = BACKOFF.0;
                 match self.serve_connection(connection, &mut association, &mut commands).await {
                     ConnectionEnd::Left => break,
                     ConnectionEnd::Lost(error) => {
@@ -168,18 +167,19 @@ impl RelayTask {
                     }
                 }
                 self.on_disconnected();
+                (lost_at, pause) = (Instant::now(), BACKOFF.0);
             }
             if !self.wait_for_retry(pause, &mut commands).await {
                 break;
             }
-            pause = (2 * pause).min(BACKOFF.1);
             match self.connect().await {
                 Ok(new) => connection = Some(new),
                 Err(error) => {
                     debug!(%error, "relay reconnection failed");
-                    if matches!(error, RelayError::Refused(Refusal::TooOften)) {
-                        pause = BACKOFF.1;
-                    }
+                    pause = match error {
+                        RelayError::Refused(Refusal::TooOften) => BACKOFF.1,
+                        _ => retry_pause(lost_at.elapsed()),
+                    };
                     self.status.send_modify(|status| status.error = Some(error.to_string()));
                 }
             }
@@ -330,6 +330,12 @@ impl RelayTask {
     }
 }
 
+/// Returns the wait before the next attempt: a quarter of the time since the loss. So a relay that was
+/// down for a while is missed for little longer than that.
+fn retry_pause(lost_for: Duration) -> Duration {
+    (lost_for / 4).clamp(BACKOFF.0, BACKOFF.1)
+}
+
 impl Drop for RelayTask {
     fn drop(&mut self) {
         self.shared.with_relay(self.number, |relay| relay.outbox.close());
@@ -342,4 +348,23 @@ enum ConnectionEnd {
     /// This side has ended the session.
     Left,
     Lost(io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_that_was_down_is_missed_for_little_longer() {
+        for down in [1, 5, 20, 60, 600].map(Duration::from_secs) {
+            let (mut now, mut attempts) = (Duration::ZERO, 0);
+            while now < down {
+                now += retry_pause(now) * 6 / 5;
+                attempts += 1;
+            }
+            assert!(now - down <= BACKOFF.0 + down * 3 / 10, "{down:?}: {now:?}");
+            assert!(attempts < 40, "{down:?}: {attempts}");
+        }
+        assert_eq!(retry_pause(Duration::from_secs(3600)), BACKOFF.1);
+    }
 }
