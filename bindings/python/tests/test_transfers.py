@@ -198,6 +198,10 @@ async def test_an_offer_to_any_number_ends_when_it_is_stopped(film: Path, tmp_pa
     for name in "ab":
         incoming = await asked(new_node(), ticket, tmp_path / name)
         await within(incoming.accept(wraith.AcceptOptions()).finished())
+    served = 0
+    while served < 2:
+        event = await within(offer.next_event())
+        served = event.done if isinstance(event, wraith.Event.SERVED) else served
     await within(offer.cancel())
     assert (await within(offer.finished())).receivers == 2
 
