@@ -45,13 +45,22 @@ pub(crate) fn replacement_name(name: &[u8]) -> Vec<u8> {
     hidden(name, NEW_SUFFIX)
 }
 
-/// Returns `.NAME` with the suffix. A name that would be too long is replaced by its hash.
+/// Longest name that is kept in a hidden name, in bytes. Hidden names then fit where a file system
+/// allows 143 bytes (eCryptfs).
+const PLAIN_BYTES_MAX: usize = 100;
+
+/// Returns `.NAME` with the suffix for a short name of lower-case letters, digits, spaces and
+/// `.-_()`. Any other name is replaced by `~` and its hash. Two names thus have different hidden
+/// names even where the file system ignores case, normalises Unicode or cuts names, and no file
+/// system refuses one.
 fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
-    if 1 + name.len() + suffix.len() <= COMPONENT_BYTES_MAX {
+    let is_plain =
+        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_ ()".contains(byte);
+    if name.len() <= PLAIN_BYTES_MAX && name.iter().all(is_plain) {
         return [b".", name, suffix].concat();
     }
     let hash = blake3::hash(name).to_hex();
-    [b".", &hash.as_bytes()[..32], suffix].concat()
+    [b".~", &hash.as_bytes()[..32], suffix].concat()
 }
 
 /// Longest extension that is kept in a copy's name (of `.tar.gz`, only `.gz` is the extension).
@@ -88,6 +97,38 @@ mod tests {
         assert_eq!(long.len(), 255);
         let long = name(&format!("{}.txt", "é".repeat(125)), 1);
         assert!(long.len() <= 255 && long.ends_with("é (1).txt"));
+    }
+
+    #[test]
+    fn hidden_names_differ_on_file_systems_that_tell_fewer_names_apart() {
+        let long = |last: u8| [vec![b'x'; 143], vec![last]].concat();
+        let names = [
+            b"photo".to_vec(),
+            b"Photo".to_vec(),
+            b"PHOTO".to_vec(),
+            "\u{e9}".into(),
+            "e\u{301}".into(),
+            "\u{c9}".into(),
+            long(b'a'),
+            long(b'b'),
+            b"a:b".to_vec(),
+            b"a?b".to_vec(),
+        ];
+        for hidden in [
+            |name: &[u8]| HiddenNames::of(name, Some([0xab; 4])).new_journal,
+            |name: &[u8]| HiddenNames::of(name, None).part,
+            |name: &[u8]| replacement_name(name),
+        ] {
+            let all: Vec<_> = names.iter().map(|name| hidden(name)).collect();
+            for (n, one) in all.iter().enumerate() {
+                assert!(one.len() <= 143);
+                assert!(
+                    one.iter().all(|byte| byte.is_ascii_graphic() && !byte.is_ascii_uppercase())
+                );
+                assert!(!one.iter().any(|byte| b":*?\"<>|\\".contains(byte)));
+                assert!(!all[..n].contains(one), "{}", one.escape_ascii());
+            }
+        }
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl RelPath {
     }
 
     /// Returns the parent's bytes without allocating a path.
-    pub(crate) fn parent_bytes(&self) -> Option<&[u8]> {
+    pub fn parent_bytes(&self) -> Option<&[u8]> {
         self.0.iter().rposition(|&byte| byte == b'/').map(|slash| &self.0[..slash])
     }
 
@@ -179,8 +179,10 @@ pub(crate) const NEW_SUFFIX: &[u8] = b".wraith-new";
 
 /// Returns true for names of unfinished files and of transfer state. A peer that could create these
 /// could pass off its own bytes as verified content of this process. The comparison ignores case,
-/// for file systems that fold it.
+/// for file systems that fold it, and dots and spaces at the end, which FAT drops.
 fn is_reserved(component: &[u8]) -> bool {
+    let end = component.iter().rposition(|byte| !b". ".contains(byte));
+    let component = &component[..end.map_or(1, |end| end + 1)];
     let ends_with = |suffix: &[u8]| {
         component.len() > suffix.len()
             && component[component.len() - suffix.len()..].eq_ignore_ascii_case(suffix)
@@ -280,6 +282,7 @@ mod tests {
             (b".x.wraith-part", Reserved),
             (b"a/.X.Wraith-Journal", Reserved),
             (b".x.wraith-part/b", Reserved),
+            (b".x.wraith-part. ", Reserved),
             (b".wraith-00.state", Reserved),
         ];
         for (bytes, expected) in cases {
