@@ -6,6 +6,7 @@
 //! name always shows the old file or the new one.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 use crate::beneath::open_child;
 use crate::error::{Context, Error, Result};
 use crate::hidden_names::{copy_name, replacement_name};
+use crate::lock::lock;
 use crate::path::{RelPath, shown};
 use crate::source::Stamp;
 
@@ -175,8 +177,10 @@ pub(crate) fn rename_noreplace(
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {}
         Err(errno) => return Err(errno),
     }
-    // The file system has no hard links either (FAT): check, then rename. FAT offers nothing
-    // better.
+    // The file system has no hard links either: check, then rename. Threads of this process must
+    // not take the same name at once; against another process there is nothing better.
+    static CHECK_AND_RENAME: Mutex<()> = Mutex::new(());
+    let _alone = lock(&CHECK_AND_RENAME);
     match statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => renameat(dir, from, dir, to),
         Ok(_) => Err(Errno::EXIST),

@@ -214,7 +214,9 @@ impl Drop for UnnamedFile {
 
 fn cannot_link(error: &std::io::Error) -> bool {
     let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL))
+    // PERM and MLINK: the file system has no hard links.
+    let cannot = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL, Errno::PERM, Errno::MLINK];
+    errno.is_some_and(|errno| cannot.contains(&errno))
 }
 
 /// Returns the permissions for creating a file. No other process sees it before it has its name, so
