@@ -32,6 +32,9 @@ use crate::record::publish::WITHDRAW_TIMEOUT;
 /// Longest delay of the code while a server selects a nameplate. The local network takes as long
 /// (`crate::lan`), and both run at the same time, so the code is on the screen within 300 ms.
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
+/// The same limit for the local network. A claim takes longer only if hundreds of senders on one
+/// machine or network start together.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same limit if no other place is available, because the code is useless without the server.
 const ONLY_PLACE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Highest nameplate requested. Three digits are quick to say, and two codes on one local network
@@ -252,9 +255,14 @@ async fn collect_reports(
 ) {
     let started = Instant::now();
     while !announced.iter().all(Option::is_some) {
-        let is_up = announced.iter().flatten().any(Result::is_ok)
-            && announced.iter().zip(are_near).all(|(report, near)| report.is_some() || !near);
-        let patience = if is_up { NAMEPLATE_TIMEOUT } else { ONLY_PLACE_TIMEOUT };
+        let is_up = announced.iter().flatten().any(Result::is_ok);
+        let is_claiming =
+            announced.iter().zip(are_near).any(|(report, near)| report.is_none() && *near);
+        let patience = match is_up {
+            _ if is_claiming => CLAIM_TIMEOUT,
+            true => NAMEPLATE_TIMEOUT,
+            false => ONLY_PLACE_TIMEOUT,
+        };
         match timeout_at(started + patience, reports.recv()).await {
             Ok(Some((index, report))) => announced[index] = Some(report),
             Ok(None) | Err(_) => return,
