@@ -11,6 +11,7 @@ use wraith_noise::AccessKey;
 use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
 use crate::secret_rng::Entropy;
+use crate::wall_clock::WallClock;
 
 /// Defaults of [`TransportConfig::ratchet_interval`] and [`TransportConfig::ratchet_bytes`].
 const RATCHET_INTERVAL: Duration = Duration::from_secs(8 * 60);
@@ -31,9 +32,12 @@ pub struct EndpointConfig {
     /// Allowlist of peer identities; `None` admits every peer with an access key. The peer proves
     /// its identity in H3 (SPEC §3). The H3 of any other peer gets no answer, so it looks lost.
     pub admitted: Option<HashSet<NodeId>>,
-    /// Unix time in seconds at [`Time::ZERO`](crate::Time::ZERO). The ±90 s check of SPEC §3.4
-    /// needs a wall clock.
-    pub unix_time_at_zero: u64,
+    /// Whether no earlier process accepted handshakes under these access keys, nor under those
+    /// set later. The replay memory of this endpoint then covers every H1 that exists. Until that
+    /// memory drops an entry, the initiator's clock may show any time (SPEC §3.4).
+    pub access_keys_are_new: bool,
+    /// The wall clock for the time in H1 (SPEC §3.4).
+    pub wall_clock: WallClock,
     /// The system's randomness, mixed into every secret. Without it, every secret follows from the
     /// endpoint's seed, and an attacker that reads the seed can compute all future secrets.
     pub entropy: Entropy,
@@ -53,7 +57,8 @@ impl EndpointConfig {
             transport: TransportConfig::default(),
             access_keys: Vec::new(),
             admitted: None,
-            unix_time_at_zero: 0,
+            access_keys_are_new: false,
+            wall_clock: WallClock::default(),
             entropy: Entropy::default(),
             connections_max: 1024,
             half_open_max: 256,

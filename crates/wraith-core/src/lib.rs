@@ -28,6 +28,7 @@ pub mod streams;
 mod time;
 mod token_bucket;
 pub mod varint;
+mod wall_clock;
 
 pub use block::{BLOCK_BYTES, Block, BlockPool, RecvSlice};
 pub use config::{EndpointConfig, TransportConfig};
@@ -42,6 +43,7 @@ pub use range_set::RangeSet;
 pub use secret_rng::Entropy;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
+pub use wall_clock::WallClock;
 pub use wraith_crypto::{Policy, Suite};
 pub use wraith_noise::{AccessKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use wraith_core::{
     AccessKey, Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event,
-    Role, Time, Transmit, TransportConfig,
+    Role, Time, Transmit, TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -141,7 +141,7 @@ impl World {
         let id = identity.node_id();
         let config = EndpointConfig {
             transport,
-            unix_time_at_zero: UNIX_TIME_AT_ZERO,
+            wall_clock: WallClock::starting_at(UNIX_TIME_AT_ZERO),
             ..EndpointConfig::open(identity)
         };
         let seed = Rng::new(self.seed, ENDPOINT_STREAM + index as u64).seed();

@@ -1,25 +1,38 @@
-//! The core's time on this machine: monotonic nanoseconds since the start of the endpoint.
+//! The core's time on this machine: monotonic nanoseconds since the start of the endpoint,
+//! including the time for which the machine was suspended.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use wraith_core::Time;
 
 /// Maps the monotonic clock to [`Time`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    zero: Instant,
+    zero: Duration,
 }
 
 impl Clock {
     /// Creates a clock that starts at [`Time::ZERO`] now.
     pub(crate) fn new() -> Self {
-        Self { zero: Instant::now() }
+        Self { zero: monotonic() }
     }
 
     /// Returns the current time. Costs one vDSO call and no system call.
     pub(crate) fn now(self) -> Time {
-        Time::ZERO + self.zero.elapsed()
+        Time::ZERO + monotonic().saturating_sub(self.zero)
     }
+}
+
+/// Returns the time since an arbitrary moment. It counts suspension, so a connection that timed out
+/// during it ends right after waking.
+fn monotonic() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    // macOS and iOS count suspension in CLOCK_MONOTONIC.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    clock_gettime(CLOCK).try_into().unwrap_or(Duration::ZERO)
 }
 
 /// Returns the wall-clock time in seconds since 1970, or 0 if the clock is set before that.

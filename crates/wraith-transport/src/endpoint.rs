@@ -10,11 +10,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::{AccessKey, EndpointConfig, Entropy};
+use wraith_core::{AccessKey, EndpointConfig, Entropy, WallClock};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
 use crate::block_on::block_on_timeout;
+use crate::clock::unix_seconds;
 use crate::connection::Connection;
 use crate::error::ConnectError;
 use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
@@ -27,7 +28,7 @@ const ADDRESSES_MAX: usize = 40;
 /// Configuration of an endpoint.
 #[derive(Debug)]
 pub struct Config {
-    /// Identity and protocol limits. [`Endpoint::bind`] sets the clock and the seed.
+    /// Identity and protocol limits. [`Endpoint::bind`] sets the wall clock and the seed.
     pub core: EndpointConfig,
     /// Local address. An IPv6 wildcard is dual-stack, and falls back to IPv4 on a machine without
     /// IPv6.
@@ -90,7 +91,7 @@ impl Endpoint {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
         let shared = EndpointShared::new(Arc::new(IoInbox::new()?));
-        config.core.unix_time_at_zero = crate::clock::unix_seconds();
+        config.core.wall_clock = WallClock::new(|_| unix_seconds());
         config.core.entropy = Entropy::new(fresh);
         let core = wraith_core::Endpoint::new(config.core, seed);
         let thread = IoThread::new(movers, core, Arc::clone(&shared));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use wraith_core::{
     AccessKey, Algorithm, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
-    TransportConfig,
+    TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_sim::Rng;
@@ -70,7 +70,7 @@ fn endpoint(algorithm: Algorithm, windows: u64, seed: u64, number: u64) -> (Endp
     };
     let config = EndpointConfig {
         transport,
-        unix_time_at_zero: UNIX_TIME_AT_ZERO,
+        wall_clock: WallClock::starting_at(UNIX_TIME_AT_ZERO),
         ..EndpointConfig::open(identity)
     };
     (Endpoint::new(config, rng.seed()), node_id)

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use wraith_core::{
     AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
-    TransportConfig,
+    TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -82,7 +82,7 @@ fn endpoint(
     let config = EndpointConfig {
         transport,
         access_keys,
-        unix_time_at_zero: unix_seconds,
+        wall_clock: WallClock::starting_at(unix_seconds),
         ..EndpointConfig::new(identity)
     };
     Endpoint::new(config, seed)

@@ -4,7 +4,7 @@
 //! H1, H2 and H3 are the three handshake messages. Half-open handshakes are bounded in total and
 //! per [`Source`]. The limits apply before any curve computation, which begins with the second
 //! datagram of H1. For 5 s, a retransmitted H1 gets the identical H2. If there is room, a received
-//! H1 is remembered ([`ReplayCache`]) until its timestamp is too old to be accepted.
+//! H1 is remembered ([`ReplayCache`]).
 //!
 //! While the responder is under load (SPEC §3.6), an initiator must return a cookie, which proves
 //! its address. A proven initiator competes only with other proven ones, and evicts the unproven.
@@ -151,7 +151,7 @@ impl HalfOpens {
         proven: bool,
     ) -> H1Decision<'_> {
         self.expire(now);
-        let seen = self.seen.has(now, &id);
+        let seen = self.seen.has(&id);
         if seen {
             let known =
                 self.waiting.iter().position(|h| h.attempt.h1_id == id && h.attempt.remote == from);
@@ -182,7 +182,7 @@ impl HalfOpens {
             return H1Decision::AskForCookie;
         }
         if !seen {
-            self.seen.note(now, id);
+            self.seen.note(id);
         }
         if proven && self.count(Source::of(from), false) >= PER_SOURCE_MAX {
             self.give_way_to_proven(Source::of(from));
@@ -256,8 +256,13 @@ impl HalfOpens {
     }
 
     /// Returns true if the ephemeral key with this ID was in no other authentic H1.
-    pub(crate) fn is_new(&mut self, now: Time, ephemeral: &[u8; 16], attempt: &Attempt) -> bool {
+    pub(crate) fn is_new(&self, now: Time, ephemeral: &[u8; 16], attempt: &Attempt) -> bool {
         self.seen.is_new_ephemeral(now, ephemeral, &attempt.h1_id)
+    }
+
+    /// Returns true if the replay memory has dropped nothing so far.
+    pub(crate) const fn remembers_every_h1(&self) -> bool {
+        self.seen.is_complete()
     }
 
     /// Records that the H1 of `attempt`, with this ephemeral key, is authentic.

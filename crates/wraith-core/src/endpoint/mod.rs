@@ -452,7 +452,7 @@ impl Endpoint {
     }
 
     fn unix_seconds(&self, now: Time) -> u64 {
-        self.config.unix_time_at_zero + now.as_nanos() / 1_000_000_000
+        self.config.wall_clock.unix_seconds(now)
     }
 }
 

@@ -1,9 +1,13 @@
 //! The ephemeral key of one first handshake message (H1) cannot begin another handshake, in any
 //! encoding (SPEC §3.4).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{Endpoint, PathAddr, Time};
+use wraith_core::{Endpoint, PathAddr, Time, WallClock};
 use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
@@ -15,11 +19,16 @@ use crate::pair::ip;
 
 /// Returns an authentic H1 with `ephemeral`; they differ by seed.
 fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
+    dated(ephemeral, seed, 0)
+}
+
+/// Returns an authentic H1 of an initiator with this clock.
+fn dated(ephemeral: &EphemeralKey, seed: u8, unix_seconds: u64) -> H1 {
     let us = SecretIdentity::from_seed([1; 32]);
     let hello = InitiatorHello {
         suites: Policy::Default.packet_suites(),
         aes_hardware: true,
-        unix_seconds: 0,
+        unix_seconds,
     };
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
     let started = Initiator::start(&us, responder_id(), &access_key(), ephemeral, &hello, &mut rng);
@@ -72,4 +81,48 @@ fn a_reused_ephemeral_key_is_answered_once() {
     };
     assert!(answered(&mut responder, 1));
     assert!(!answered(&mut responder, 2) && !answered(&mut responder, 3));
+}
+
+/// Returns an authentic H1 with a key of its own, of an initiator with this clock.
+fn h1_at(seed: u8, unix_seconds: u64) -> H1 {
+    dated(&EphemeralKey::generate(&mut ChaCha20Rng::from_seed([seed; 32])), seed, unix_seconds)
+}
+
+const CLOCKS: [u64; 5] = [0, 1_800_000_000, 1 << 31, 1 << 32, u64::MAX];
+
+#[test]
+fn under_new_access_keys_an_initiator_may_have_any_clock_and_a_replay_gets_silence() {
+    for ours in CLOCKS {
+        let mut responder = responder(|config| {
+            config.access_keys_are_new = true;
+            config.wall_clock = WallClock::starting_at(ours);
+        });
+        let much_later = Time::ZERO + Duration::from_secs(366 * 24 * 3600);
+        for (i, theirs) in CLOCKS.into_iter().enumerate() {
+            let h1 = h1_at(i as u8, theirs);
+            assert!(answer(&mut responder, Time::ZERO, from(i), &h1).is_some());
+            assert!(answer(&mut responder, much_later, from(i), &h1).is_none());
+            assert!(answer(&mut responder, much_later, from(100 + i), &h1).is_none());
+        }
+    }
+}
+
+#[test]
+fn under_access_keys_with_a_past_clocks_differ_by_at_most_ninety_seconds() {
+    let clock = Arc::new(AtomicU64::new(1_800_000_000));
+    let read = Arc::clone(&clock);
+    let mut responder = responder(|config| {
+        config.wall_clock = WallClock::new(move |_| read.load(Ordering::Relaxed));
+    });
+    let mut seed = 0;
+    let mut is_answered = |theirs| {
+        seed += 1;
+        answer(&mut responder, Time::ZERO, from(seed.into()), &h1_at(seed, theirs)).is_some()
+    };
+    // The clock is read for each H1: a step takes effect at once, without a restart.
+    for ours in [1_800_000_000, 1_800_086_400, 1_800_000_000, 1 << 32, 90] {
+        clock.store(ours, Ordering::Relaxed);
+        assert!(is_answered(ours + 90) && is_answered(ours - 90));
+        assert!(!is_answered(ours + 91) && !is_answered(ours.wrapping_sub(91)));
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use wraith_core::{
     ConnectionHandle, Ecn, Endpoint, EndpointConfig, Event, PathAddr, PunchEvent, PunchId, Time,
-    TransportConfig,
+    TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -87,7 +87,7 @@ impl Host {
         let checks = Checks::new(name, usize::from(transport.max_mtu));
         let config = EndpointConfig {
             transport,
-            unix_time_at_zero: UNIX_TIME_AT_ZERO,
+            wall_clock: WallClock::starting_at(UNIX_TIME_AT_ZERO),
             ..EndpointConfig::open(identity)
         };
         Self {
