@@ -79,10 +79,10 @@ pub use content_defined_chunking::{
     Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,
 };
 pub use delta_match::{Assembler, MatchedPiece, NewPiece, OldPieces, unused};
+pub use descriptors::descriptor_share;
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
-pub use descriptors::descriptor_share;
 pub use error::{Error, Result, plain};
 pub use folders::FolderId;
 pub use hash::{CHUNK_BYTES, Cv, Root, chunk_count, chunk_len, slices_root, small_root};

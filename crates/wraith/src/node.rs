@@ -329,7 +329,8 @@ impl Node {
         &self.0.runtime
     }
 
-    /// Binds a socket that accepts connections.
+    /// Binds a socket that accepts connections under access keys that an earlier process may have
+    /// used: the clocks of both sides must agree.
     pub(crate) fn bind_accepting(
         &self,
         address: SocketAddr,
@@ -337,6 +338,19 @@ impl Node {
     ) -> Result<Socket, Error> {
         let mut core = self.config();
         core.access_keys = access_keys;
+        bind(core, address)
+    }
+
+    /// Like [`bind_accepting`](Self::bind_accepting), under access keys that no earlier process
+    /// used: the clocks of both sides may differ.
+    pub(crate) fn bind_accepting_new(
+        &self,
+        address: SocketAddr,
+        access_keys: Vec<AccessKey>,
+    ) -> Result<Socket, Error> {
+        let mut core = self.config();
+        core.access_keys = access_keys;
+        core.access_keys_are_new = true;
         bind(core, address)
     }
 
@@ -389,8 +403,8 @@ impl Node {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
-            // The transfer sets the access key.
-            node.bind_accepting(address, Vec::new())
+            // The transfer sets the access key, which it derives from the connection's secrets.
+            node.bind_accepting_new(address, Vec::new())
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)
         });

@@ -60,12 +60,17 @@ impl ServiceBuilder {
     /// Listening on the address failed, or the system provides no socket or no randomness.
     pub fn start(self) -> Result<Service, Error> {
         let Self { node, capability, bind } = self;
+        let is_new = capability.is_none();
         let capability = match capability {
             Some(capability) => capability,
             None => new_capability()?,
         };
         let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
-        let socket = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS), vec![access_key])?;
+        let (address, access_keys) = (bind.unwrap_or(ANY_ADDRESS), vec![access_key]);
+        let socket = match is_new {
+            true => node.bind_accepting_new(address, access_keys)?,
+            false => node.bind_accepting(address, access_keys)?,
+        };
         let paths = SocketPaths::for_dialling(&node, socket);
         let ticket = Ticket::new(node.id(), capability, paths.addresses(None));
         Ok(Service { ticket, paths, pending: PendingCallers::default() })

@@ -13,6 +13,7 @@
 mod after_minutes;
 mod at_a_terminal;
 mod changing_files;
+mod clocks;
 mod closing_lines;
 mod codes;
 mod codes_between_machines;

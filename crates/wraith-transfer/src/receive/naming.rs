@@ -118,7 +118,11 @@ impl Naming {
             let waited = state.since.map(|since| since.elapsed());
             let is_ripe = waited.is_some_and(|waited| waited >= GATHER_TIME);
             let is_over = state.ended || state.stopped;
-            if is_over || self.is_full(&state.batch) || is_ripe || !state.batch.write_back.is_empty() {
+            if is_over
+                || self.is_full(&state.batch)
+                || is_ripe
+                || !state.batch.write_back.is_empty()
+            {
                 let batch = std::mem::take(&mut state.batch);
                 state.since = None;
                 self.changed.notify_all();

@@ -110,12 +110,16 @@ fn bind_again(
 ) -> Result<Socket, Error> {
     let access_key = AccessKey::of_ticket(unfinished.capability().as_bytes(), node.id());
     let address = wanted.unwrap_or(ANY_ADDRESS);
-    if let (0, Some(port)) = (address.port(), unfinished.port())
+    let earlier = unfinished.port();
+    if earlier.is_none() {
+        return node.bind_accepting_new(address, vec![access_key]);
+    }
+    if let (0, Some(port)) = (address.port(), earlier)
         && let Ok(socket) =
             node.bind_accepting(SocketAddr::new(address.ip(), port), vec![access_key.clone()])
     {
         return Ok(socket);
     }
-    // There was no earlier run, or another program has the port. The ticket then changes.
+    // Another port was asked for, or another program has the port. The ticket then changes.
     node.bind_accepting(address, vec![access_key])
 }
