@@ -41,13 +41,13 @@ fn clock(now: SystemTime) -> Check {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let found = utc(since.as_secs());
     if since < EARLIEST {
-        let meaning =
-            "the clock is wrong. Peers refuse a difference of more than 90 s, so no transfer works";
+        let meaning = "the clock is wrong. New tickets and codes work, but contacts and resumed \
+                       sends refuse a difference of more than 90 s";
         return Check::fail("clock", found, meaning)
             .next("set the clock: timedatectl set-ntp true");
     }
-    let meaning =
-        "peers refuse a difference of more than 90 s; compare this clock with the other machine's";
+    let meaning = "contacts and resumed sends refuse a difference of more than 90 s; compare this \
+                   clock with the other machine's";
     Check::ok("clock", found, meaning)
 }
 
