@@ -24,7 +24,9 @@ pub fn hour() -> u64 {
 /// Waits until the hour is no longer `current`. Cancel-safe.
 pub async fn hour_after(current: u64) {
     while hour() == current {
-        let left = Duration::from_secs((current + 1) * HOUR_SECONDS - unix_seconds());
+        // The hour may end between the two readings of the clock.
+        let left = ((current + 1) * HOUR_SECONDS).saturating_sub(unix_seconds());
+        let left = Duration::from_secs(left);
         sleep(left.min(LONGEST_SLEEP)).await;
     }
 }
