@@ -176,7 +176,7 @@ impl Worker<'_> {
             let len = job.item.file_bytes().unwrap_or(0) as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            match self.sending.options.progress.at_disk(|| read_small(&job.item.found, into)) {
+            match read_small(self.sending, &job.item.found, into) {
                 Ok(root) => {
                     if job.wanted == Wanted::Unless(root) {
                         end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
@@ -212,8 +212,7 @@ impl Worker<'_> {
             let len = found.entry.size() as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            let read = self.sending.options.progress.at_disk(|| read_small(&found, into));
-            let Ok(root) = read else { continue };
+            let Ok(root) = read_small(self.sending, &found, into) else { continue };
             if !self.sending.pushes.claim(entry, root) {
                 continue;
             }
@@ -493,9 +492,13 @@ fn identical(entry: u32, root: Root) -> Header {
 }
 
 /// Fills `out` with the content of the file, and returns its root.
-fn read_small(found: &WalkEntry, out: &mut [u8]) -> Result<Root, Ending> {
-    let source = found.open().map_err(|error| ending_of(&error))?;
-    source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
+fn read_small(sending: &Sending<'_>, found: &WalkEntry, out: &mut [u8]) -> Result<Root, Ending> {
+    let read = sending.options.progress.at_disk(|| {
+        let source = found.open()?;
+        source.read_chunk(0, out)?;
+        Ok(source)
+    });
+    let source = read.map_err(|error| ending_of(&error))?;
     let root = small_root(out);
     if has_lost_name(&source, found) {
         return Err(Ending::Changed);
