@@ -207,8 +207,9 @@ impl OfferServer {
     /// For a ticket of a code, the allowlist does that.
     fn keep_place(&mut self, session: &Session) {
         if session.has_accepted && self.unfinished.allowed().is_none() {
-            let until = Instant::now() + self.settings.timeouts.reconnect;
-            self.lost_receivers.retain(|lost| lost.peer != session.peer);
+            let now = Instant::now();
+            let until = now + self.settings.timeouts.reconnect;
+            self.lost_receivers.retain(|lost| lost.peer != session.peer && now < lost.until);
             self.lost_receivers.push(LostReceiver { peer: session.peer, until });
         }
     }
