@@ -329,28 +329,16 @@ impl Node {
         &self.0.runtime
     }
 
-    /// Binds a socket that accepts connections under access keys that an earlier process may have
-    /// used: the clocks of both sides must agree.
+    /// Binds a socket that accepts connections under these access keys.
     pub(crate) fn bind_accepting(
         &self,
         address: SocketAddr,
         access_keys: Vec<AccessKey>,
+        history: KeyHistory,
     ) -> Result<Socket, Error> {
         let mut core = self.config();
         core.access_keys = access_keys;
-        bind(core, address)
-    }
-
-    /// Like [`bind_accepting`](Self::bind_accepting), under access keys that no earlier process
-    /// used: the clocks of both sides may differ.
-    pub(crate) fn bind_accepting_new(
-        &self,
-        address: SocketAddr,
-        access_keys: Vec<AccessKey>,
-    ) -> Result<Socket, Error> {
-        let mut core = self.config();
-        core.access_keys = access_keys;
-        core.access_keys_are_new = true;
+        core.access_keys_are_new = history == KeyHistory::New;
         bind(core, address)
     }
 
@@ -404,7 +392,7 @@ impl Node {
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
             // The transfer sets the access key, which it derives from the connection's secrets.
-            node.bind_accepting_new(address, Vec::new())
+            node.bind_accepting(address, Vec::new(), KeyHistory::New)
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)
         });
@@ -455,6 +443,14 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
         config.bootstrap = bootstrap;
     }
     Dht::new(config)
+}
+
+/// Whether an earlier process accepted handshakes under an access key. If none did, the clocks of
+/// the two sides may differ (SPEC §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyHistory {
+    New,
+    Used,
 }
 
 /// A socket and its alternative paths: relays, and sockets that are opened on demand.

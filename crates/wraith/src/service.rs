@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
-use crate::node::{ANY_ADDRESS, Node};
+use crate::node::{ANY_ADDRESS, KeyHistory, Node};
 use crate::paths::SocketPaths;
 
 /// Default time limit for dialling a service.
@@ -60,17 +60,13 @@ impl ServiceBuilder {
     /// Listening on the address failed, or the system provides no socket or no randomness.
     pub fn start(self) -> Result<Service, Error> {
         let Self { node, capability, bind } = self;
-        let is_new = capability.is_none();
-        let capability = match capability {
-            Some(capability) => capability,
-            None => new_capability()?,
+        let (capability, history) = match capability {
+            Some(capability) => (capability, KeyHistory::Used),
+            None => (new_capability()?, KeyHistory::New),
         };
         let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
-        let (address, access_keys) = (bind.unwrap_or(ANY_ADDRESS), vec![access_key]);
-        let socket = match is_new {
-            true => node.bind_accepting_new(address, access_keys)?,
-            false => node.bind_accepting(address, access_keys)?,
-        };
+        let address = bind.unwrap_or(ANY_ADDRESS);
+        let socket = node.bind_accepting(address, vec![access_key], history)?;
         let paths = SocketPaths::for_dialling(&node, socket);
         let ticket = Ticket::new(node.id(), capability, paths.addresses(None));
         Ok(Service { ticket, paths, pending: PendingCallers::default() })

@@ -12,7 +12,7 @@ use super::unfinished::{store_offer, unfinished_send};
 use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::node::{ANY_ADDRESS, Node, Socket};
+use crate::node::{ANY_ADDRESS, KeyHistory, Node, Socket};
 use crate::paths::{RelayReports, SocketPaths};
 use crate::payload::Payload;
 use crate::state::{Recipient, UnfinishedSend};
@@ -112,14 +112,14 @@ fn bind_again(
     let address = wanted.unwrap_or(ANY_ADDRESS);
     let earlier = unfinished.port();
     if earlier.is_none() {
-        return node.bind_accepting_new(address, vec![access_key]);
+        return node.bind_accepting(address, vec![access_key], KeyHistory::New);
     }
+    let bind = |address| node.bind_accepting(address, vec![access_key.clone()], KeyHistory::Used);
     if let (0, Some(port)) = (address.port(), earlier)
-        && let Ok(socket) =
-            node.bind_accepting(SocketAddr::new(address.ip(), port), vec![access_key.clone()])
+        && let Ok(socket) = bind(SocketAddr::new(address.ip(), port))
     {
         return Ok(socket);
     }
     // Another port was asked for, or another program has the port. The ticket then changes.
-    node.bind_accepting(address, vec![access_key])
+    bind(address)
 }
