@@ -50,7 +50,7 @@ impl Stamp {
 /// Minimum size in bytes for a read-ahead hint. Below it, the kernel's own heuristic suffices.
 const READ_AHEAD_FROM_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Maximum number of reads of a file whose times change while it is read.
+/// Maximum number of reads of one file. It is read again if its times change meanwhile.
 const READS_MAX: usize = 3;
 
 /// An open file of a tree.

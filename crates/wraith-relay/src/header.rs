@@ -56,7 +56,7 @@ impl TagKey {
     }
 }
 
-/// Derives the mask key of IDs to the relay from the client whose session has `secret`.
+/// Derives the mask key of IDs on the way to the relay. `secret` is that of the client's session.
 pub fn up_mask(secret: &[u8; 32]) -> MaskKey {
     MaskKey::new(kdf::derive("wraith/1 relay id mask up", secret))
 }

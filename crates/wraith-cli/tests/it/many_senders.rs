@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::support::cable::{inside, ip};
 use crate::support::{self, Process, World, lan, tree};
 
-/// Senders whose code is used in a run with few senders; with many, all are.
+/// Number of codes that a run with few senders uses. A run with many uses all.
 const TRANSFERS: usize = 5;
 /// Machines on one local network.
 const MACHINES: usize = 6;

@@ -1,10 +1,9 @@
 //! The side that made the code (the creator): waits with a code at all meeting places at once.
 //!
 //! Each place has a task. The task announces a nameplate (the number in the code) until all places
-//! agree on one, serves joiners
-//! from [`CodeAnnouncement::start_serving`] on, and announces the nameplate again after the place
-//! was lost. The tasks share one [`CreatorState`], so a code allows one guess at all places
-//! together.
+//! agree on one. It serves joiners from [`CodeAnnouncement::start_serving`] on, and announces the
+//! nameplate again after the place was lost. The tasks share one [`CreatorState`], so a code allows
+//! one guess at all places together.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -51,7 +51,7 @@ pub enum CodeEvent {
     Back(PlaceName),
 }
 
-/// A creator whose code can be ended from outside.
+/// Ends the code of a creator from outside.
 pub trait EndCode: fmt::Debug + Send + Sync {
     /// Refuses further joiners for this reason, unless the code has ended already.
     fn end(&self, why: Refusal);

@@ -1,4 +1,4 @@
-//! Calls whose futures are polled by threads of another language.
+//! Threads of another language poll the futures of calls.
 
 use std::pin::pin;
 use std::sync::Arc;
