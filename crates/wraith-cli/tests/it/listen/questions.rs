@@ -1,12 +1,13 @@
 //! The questions of a listener: which senders it asks about, and for which offer an answer counts.
 
 use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use super::{arrived, asking, film, stop};
 use crate::support::pty::Terminal;
-use crate::support::{Process, World, tree};
+use crate::support::{World, tree};
 
 #[test]
 fn the_policy_ask_asks_about_everybody_and_strangers_once() {
