@@ -186,7 +186,7 @@ enum wraith_event_kind_t
     // The connection was lost for the reason `text`. This side searches for the other for `count`
     // more seconds.
     WRAITH_EVENT_CONNECTION_LOST = 15,
-    // A receiver confirmed everything; `bytes` bytes were settled on its last connection.
+    // A receiver confirmed everything; it has `count` files with `bytes` bytes now.
     WRAITH_EVENT_SENT = 16,
     // The receiver postponed its answer; the offer stays valid.
     WRAITH_EVENT_OFFER_POSTPONED = 17,

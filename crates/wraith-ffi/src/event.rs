@@ -159,7 +159,7 @@ pub enum Event {
     Sent {
         /// NodeId of the receiver.
         receiver: String,
-        /// Bytes finished on its last connection.
+        /// Bytes of the files that it has now.
         bytes: u64,
     },
     /// One of several receivers has all files; the offer waits for the next one.
@@ -244,8 +244,8 @@ impl From<LibraryEvent> for Event {
             LibraryEvent::ClosedToNewReceivers(error) => {
                 Self::ClosedToNewReceivers { why: text(&error) }
             }
-            LibraryEvent::Sent { report, bytes } => {
-                Self::Sent { receiver: text(&report.receiver), bytes }
+            LibraryEvent::Sent { report } => {
+                Self::Sent { receiver: text(&report.receiver), bytes: report.receipt.bytes }
             }
             LibraryEvent::Served { done, of } => Self::Served { done, wanted: of },
             LibraryEvent::ReceiverFailed(error) => Self::ReceiverFailed { why: text(&error) },

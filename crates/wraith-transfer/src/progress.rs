@@ -154,18 +154,6 @@ impl Progress {
         }
     }
 
-    /// Adds resolved bytes of a large file.
-    pub(crate) fn add_bytes_of(&self, entry: u32, n: u64) {
-        self.add_bytes(n);
-        self.show_bytes_of(entry, n);
-    }
-
-    /// Adds bytes of a large file that need no transfer now: already present, or in a hole.
-    pub(crate) fn add_found_of(&self, entry: u32, n: u64) {
-        self.add_found(n);
-        self.show_bytes_of(entry, n);
-    }
-
     /// Adds inspected bytes of a large file that are counted elsewhere.
     pub(crate) fn show_bytes_of(&self, entry: u32, n: u64) {
         let mut names = lock(&self.names);
@@ -189,6 +177,40 @@ impl Progress {
     }
 }
 
+/// The bytes of one file in the progress. Once the file is resolved, whatever its result, all its
+/// bytes are counted.
+#[derive(Debug)]
+pub(crate) struct FileProgress {
+    entry: u32,
+    counted: AtomicU64,
+}
+
+impl FileProgress {
+    pub(crate) fn new(entry: u32) -> Self {
+        Self { entry, counted: AtomicU64::new(0) }
+    }
+
+    /// Adds resolved bytes of the file.
+    pub(crate) fn add_bytes(&self, progress: &Progress, n: u64) {
+        count_bytes(&self.counted, n);
+        progress.add_bytes(n);
+        progress.show_bytes_of(self.entry, n);
+    }
+
+    /// Adds bytes that need no transfer now: already present, or in a hole.
+    pub(crate) fn add_found(&self, progress: &Progress, n: u64) {
+        count_bytes(&self.counted, n);
+        progress.add_found(n);
+        progress.show_bytes_of(self.entry, n);
+    }
+
+    /// Counts the rest of the resolved file of `size` bytes, and removes it from the list.
+    pub(crate) fn finish(&self, progress: &Progress, size: u64) {
+        progress.add_found(size.saturating_sub(self.counted.load(Relaxed)));
+        progress.end_file(self.entry);
+    }
+}
+
 /// Adds bytes of files, saturating: a few sparse files together can exceed 64 bits.
 pub(crate) fn count_bytes(counter: &AtomicU64, n: u64) {
     let _ = counter.fetch_update(Relaxed, Relaxed, |bytes| Some(bytes.saturating_add(n)));
@@ -205,15 +227,18 @@ mod tests {
             progress.begin_file(entry, &format!("file {entry}"), 10, 100);
         }
         assert_eq!(progress.active_files().len(), ACTIVE_MAX);
-        progress.add_bytes_of(1, 50);
-        progress.add_bytes_of(1, 50);
-        progress.add_bytes_of(9, 5);
+        let (first, last) = (FileProgress::new(1), FileProgress::new(9));
+        first.add_bytes(&progress, 50);
+        first.add_bytes(&progress, 50);
+        last.add_bytes(&progress, 5);
         progress.end_file(0);
         let active = progress.active_files();
         assert_eq!(active[0], ActiveFile { name: "file 1".into(), bytes: 100, size: 100 });
         assert_eq!((active.len(), progress.bytes()), (ACTIVE_MAX - 1, 105));
         assert_eq!(progress.current_file(), "file 9");
-        progress.add_found_of(1, 100);
+        first.add_found(&progress, 100);
         assert_eq!((progress.bytes_moved(), progress.bytes()), (105, 205));
+        last.finish(&progress, 100);
+        assert_eq!((progress.bytes_moved(), progress.bytes()), (105, 300));
     }
 }

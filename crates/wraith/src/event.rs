@@ -170,9 +170,6 @@ pub enum Event {
     Sent {
         /// The report of the transfer.
         report: Arc<SendReport>,
-        /// Bytes that were transferred, were already present, or belong to failed files; on the last
-        /// connection.
-        bytes: u64,
     },
     /// The receiver's receipt was written to this file ([`crate::OfferBuilder::receipt`]).
     ReceiptStored(PathBuf),

@@ -48,9 +48,6 @@ impl OfferSummary {
 pub struct FetchSummary {
     /// The report of the transfer: counts, bytes and the signed receipt.
     pub report: ReceiveReport,
-    /// Bytes that were transferred, were already present, or belong to failed files; on the last
-    /// connection.
-    pub bytes: u64,
     /// The NodeId of the sender.
     pub sender: NodeId,
     /// The address of the sender.

@@ -35,6 +35,10 @@ fn transfer_while(done: &str, change: impl FnOnce(&Path)) -> World {
         assert_eq!(victim["change"], done);
         assert!(["changed", "unreadable"].contains(&victim["status"].as_str().unwrap()));
         assert!(done != "missing" || victim["status"] == "unreadable", "it did not change");
+        // A failed file is resolved, too, but only the others are at the receiver.
+        let last = side.all("progress").last().unwrap();
+        assert_eq!((&last["bytes"], &last["files"]), (&last["total"], &last["total_files"]));
+        assert_eq!(side.last("done")["bytes"], (300 << 20) + 1000);
     }
     for name in ["a first", "c last"] {
         let (here, there) = (world.source().join("tree"), world.target().join("tree"));

@@ -276,7 +276,7 @@ pub enum Event<'a> {
     Done {
         /// Files that the receiver has now.
         files: u64,
-        /// Bytes settled.
+        /// Bytes of the files that the receiver has now.
         bytes: u64,
         /// Bytes that moved on the last connection; the others were there already.
         bytes_moved: u64,

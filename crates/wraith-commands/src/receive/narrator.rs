@@ -56,7 +56,7 @@ impl ReceiveNarrator {
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
     pub fn received(&self, received: &FetchSummary) {
-        self.narrator.received(&received.report, received.bytes);
+        self.narrator.received(&received.report);
         report::store_received_list(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 

@@ -58,8 +58,6 @@ struct NarratorState {
 struct Totals<'a> {
     /// Files that the receiver has now.
     files: u64,
-    /// Bytes of these files.
-    bytes: u64,
     /// Bytes that moved on the last connection.
     bytes_moved: u64,
     wire_bytes: u64,
@@ -233,14 +231,13 @@ impl Narrator {
     }
 
     /// Reports the complete transfer of the sender.
-    pub fn sent(&self, report: &SendReport, bytes: u64) {
+    pub fn sent(&self, report: &SendReport) {
         if let Some(line) = self.lock().left_out.special_line(report.special) {
             self.reporter.warn(line);
         }
         let already_here = self.lock().already_here.min(report.receipt.verified);
         self.done(&Totals {
             files: report.receipt.verified,
-            bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
             connections: report.connections,
@@ -253,10 +250,9 @@ impl Narrator {
     }
 
     /// Reports the complete transfer of the receiver.
-    pub fn received(&self, report: &ReceiveReport, bytes: u64) {
+    pub fn received(&self, report: &ReceiveReport) {
         self.done(&Totals {
             files: report.files + report.already_here,
-            bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
             connections: report.connections,
@@ -279,7 +275,7 @@ impl Narrator {
         let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
         let done = Event::Done {
             files: totals.files,
-            bytes: totals.bytes,
+            bytes: totals.receipt.bytes,
             bytes_moved: totals.bytes_moved,
             wire_bytes: totals.wire_bytes,
             connections: totals.connections,

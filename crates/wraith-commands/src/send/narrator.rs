@@ -174,10 +174,10 @@ impl Observer for SendNarrator {
             LibraryEvent::PeerFound(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
             }
-            LibraryEvent::Sent { report, bytes } => {
+            LibraryEvent::Sent { report } => {
                 lock(&self.started).remove(&receiver);
                 self.report_progress();
-                self.of(receiver).sent(report, *bytes);
+                self.of(receiver).sent(report);
                 self.receiver_ended(receiver);
             }
             LibraryEvent::ReceiptStored(place) => {

@@ -200,7 +200,7 @@ impl DeltaRebuild<'_> {
                         let write = || part.write_chunk(index, &[chunk], cv);
                         let written = receiving.progress.at_disk(write);
                         written.map_err(|error| self.not_written(&error))?;
-                        receiving.progress.add_bytes_of(entry, chunk.len() as u64);
+                        file.progress.add_bytes(receiving.progress, chunk.len() as u64);
                         continue;
                     }
                     // The old copy has changed since the comparison.

@@ -74,7 +74,7 @@ pub(super) fn receive_patch(
     }
     drop(part);
     receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
-    receiving.progress.add_bytes_of(file.entry(), chunk_bytes as u64);
+    file.progress.add_bytes(receiving.progress, chunk_bytes as u64);
     file.written(receiving, 1)
 }
 

@@ -320,11 +320,14 @@ impl ManifestReader<'_> {
                 receiving.session.disk(what)
             })?;
         }
-        if let Wanted::Chunks(_) = &wanted {
-            receiving.progress.add_found(entry.size() - missing);
-        }
+        let found = match &wanted {
+            Wanted::Chunks(_) => entry.size() - missing,
+            Wanted::Whole | Wanted::Unless(_) => 0,
+        };
         self.wants.add(number, &wanted, local.old.is_some());
-        self.wanted.push((number, Arc::new(Incoming::new(number, placed, wanted, local))));
+        let file = Incoming::new(number, placed, wanted, local);
+        file.progress.add_found(receiving.progress, found);
+        self.wanted.push((number, Arc::new(file)));
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ use crate::delta::{PIECE_BYTES, PROOF_BYTES, chunk_start, encode_piece, first_si
 use crate::error::TransferError;
 use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS};
 use crate::message::{Lack, Refine, Span};
+use crate::progress::FileProgress;
 use crate::record::{Ending, Header, RECORD_BODY_BYTES_MAX};
 
 /// Maximum numbers of pieces and chaining values in one record.
@@ -78,6 +79,7 @@ struct Sketched<'a> {
     sent: u64,
     /// Number of chunks decided by the receiver.
     upto: u64,
+    progress: FileProgress,
     /// The root of the content that was sketched; zeros before that.
     root: Root,
     buffer: Vec<u8>,
@@ -93,7 +95,7 @@ impl Worker<'_> {
     ) -> Result<(), TransferError> {
         let source = match job.item.found.open() {
             Ok(source) => source,
-            Err(error) => return self.end(&job, ending_of(&error), 0),
+            Err(error) => return self.end_unopened(&job, ending_of(&error)),
         };
         let mut file = Sketched {
             job: &job,
@@ -102,6 +104,7 @@ impl Worker<'_> {
             size: source.size(),
             sent: 0,
             upto: 0,
+            progress: FileProgress::new(job.entry),
             root: [0; 32],
             buffer: vec![0; CHUNK_BYTES],
         };
@@ -110,7 +113,9 @@ impl Worker<'_> {
         self.sending.asks.open(job.entry);
         let done = self.sketch_and_answer(&mut file, unless);
         self.sending.asks.close(job.entry);
-        progress.end_file(job.entry);
+        if !matches!(done, Err(DeltaStop::Transfer(_))) {
+            file.progress.finish(progress, file.size);
+        }
         match done {
             Ok((ending, root)) => {
                 self.resolve(job.entry, &job.item, ending, Some(root));
@@ -128,9 +133,7 @@ impl Worker<'_> {
         unless: Option<Root>,
     ) -> Result<(Ending, Root), DeltaStop> {
         let root = self.sketch(file, unless)?;
-        let progress = &self.sending.options.progress;
         if unless == Some(root) {
-            progress.add_found_of(file.entry, file.size);
             return Ok((Ending::Identical, root));
         }
         let chunks = file.source.chunks();
@@ -249,7 +252,7 @@ impl Worker<'_> {
             self.write(buffer.freeze(start..filled))?;
         }
         file.upto = lack.upto;
-        self.sending.options.progress.add_bytes_of(file.entry, decided.end - decided.start);
+        file.progress.add_bytes(&self.sending.options.progress, decided.end - decided.start);
         Ok(())
     }
 

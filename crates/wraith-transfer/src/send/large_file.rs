@@ -17,6 +17,7 @@ use super::plan::{Job, Planned};
 
 use crate::limits::HOLE_RUN_CHUNKS;
 use crate::lock::lock;
+use crate::progress::{FileProgress, Progress};
 use crate::record::Ending;
 use crate::wanted::Wanted;
 
@@ -126,6 +127,7 @@ pub(crate) struct LargeFile {
     pub(super) unless: Option<[u8; 32]>,
     pub(super) source: SourceFile,
     pub(super) claims: Claims,
+    pub(super) progress: FileProgress,
     /// Number of chunks sent, as data or as holes.
     pub(super) sent: AtomicU64,
     pub(super) root: Mutex<RootBuilder>,
@@ -148,6 +150,7 @@ impl LargeFile {
         let claims = Claims::new(chunk_count(size), tree, job.wanted.clone(), cursor);
         Ok(Self {
             entry: job.entry,
+            progress: FileProgress::new(job.entry),
             size,
             tree,
             unless,
@@ -186,6 +189,15 @@ impl LargeFile {
         let change = lock(&self.job).as_ref().and_then(|job| job.item.found.change());
         if change.is_some() {
             self.break_off(Ending::Changed);
+        }
+    }
+
+    /// Counts bytes that are not sent: the receiver has them, or they are in a hole. A file that is
+    /// only compared is counted at its end, since it may be sent after that.
+    pub(super) fn count_unsent(&self, progress: &Progress, bytes: u64) {
+        match self.unless {
+            Some(_) => progress.show_bytes_of(self.entry, bytes),
+            None => self.progress.add_found(progress, bytes),
         }
     }
 

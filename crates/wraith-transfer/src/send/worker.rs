@@ -67,7 +67,7 @@ pub(super) fn work(
             Task::Chunks(large, claim) => worker.send_chunks(&large, claim)?,
             Task::Identical(job, root) => worker.end_identical(&job, root)?,
             Task::Delta(job, unless) => worker.send_delta(job, unless)?,
-            Task::Lost(job, ending) => worker.end(&job, ending, 0)?,
+            Task::Lost(job, ending) => worker.end_unopened(&job, ending)?,
         }
     }
     Ok(())
@@ -276,14 +276,14 @@ impl Worker<'_> {
         let cv = large.tree.chunk_cv(chunk, &[bytes]);
         lock(&large.root).set(chunk, cv);
         if !send {
-            progress.add_found_of(large.entry, len as u64);
+            large.count_unsent(progress, len as u64);
             return if (chunk + 1).is_multiple_of(PULSE_CHUNKS) {
                 self.pulse(large, chunk + 1)
             } else {
                 Ok(())
             };
         }
-        progress.add_bytes_of(large.entry, len as u64);
+        large.progress.add_bytes(progress, len as u64);
         large.sent.fetch_add(1, Relaxed);
         self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
         let mut header = Vec::with_capacity(HEAD_ROOM);
@@ -317,7 +317,7 @@ impl Worker<'_> {
             let run = first..chunks.end.min(first + step);
             large.enter_zeros(run.clone());
             let at = |chunk: u64| large.size.min(chunk * CHUNK_BYTES as u64);
-            self.sending.options.progress.add_found_of(large.entry, at(run.end) - at(run.start));
+            large.count_unsent(&self.sending.options.progress, at(run.end) - at(run.start));
             first = run.end;
         }
         if !send {
@@ -335,26 +335,34 @@ impl Worker<'_> {
     /// Sends the end record once all chunks are resolved.
     fn end_large(&mut self, large: &LargeFile) -> Result<(), TransferError> {
         let Some(job) = lock(&large.job).take() else { return Ok(()) };
-        self.sending.options.progress.end_file(large.entry);
         let broken = *lock(&large.broken);
-        if let Some(ending) = broken {
-            return self.end(&job, ending, large.sent.load(Relaxed));
-        }
-        let root = lock(&large.root).finish(large.size).expect("every chunk was settled");
-        if let Err(ending) = self.check_still_has(&large.source, &job, (large.tree, &root))? {
-            return self.end(&job, ending, large.sent.load(Relaxed));
-        }
-        let ending = match large.unless {
-            Some(theirs) if theirs == root => Ending::Identical,
-            Some(_) => {
-                // So far the file was only hashed; now it is wanted.
-                self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
-                return Ok(());
+        let checked = match broken {
+            Some(ending) => Err(ending),
+            None => {
+                let root = lock(&large.root).finish(large.size).expect("every chunk was settled");
+                self.check_still_has(&large.source, &job, (large.tree, &root))?.map(|()| root)
             }
+        };
+        let progress = &self.sending.options.progress;
+        if let (Ok(root), Some(theirs)) = (checked, large.unless)
+            && root != theirs
+        {
+            // So far the file was only hashed; now it is wanted.
+            progress.end_file(large.entry);
+            self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
+            return Ok(());
+        }
+        large.progress.finish(progress, large.size);
+        let chunks = large.sent.load(Relaxed);
+        let root = match checked {
+            Ok(root) => root,
+            Err(ending) => return self.end(&job, ending, chunks),
+        };
+        let ending = match large.unless {
+            Some(_) => Ending::Identical,
             None => Ending::Complete,
         };
         self.resolve(job.entry, &job.item, ending, Some(root));
-        let chunks = large.sent.load(Relaxed);
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
 
@@ -396,6 +404,16 @@ impl Worker<'_> {
     ) -> Result<(), TransferError> {
         let header = self.resolve_broken(job, ending, chunks);
         self.write_header(header)
+    }
+
+    /// Ends a large file that cannot be opened.
+    pub(super) fn end_unopened(
+        &mut self,
+        job: &Job<Announced>,
+        ending: Ending,
+    ) -> Result<(), TransferError> {
+        self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
+        self.end(job, ending, 0)
     }
 
     /// Enters a file that cannot be completed in the ledger. Returns its end record with the

@@ -81,13 +81,12 @@ impl FetchJob {
         connection: Connection,
         is_first: bool,
         progress: Arc<Counters>,
-    ) -> SessionResult<(ReceiveReport, u64)> {
+    ) -> SessionResult<ReceiveReport> {
         let answered = Arc::<HelloReceived>::default();
         let mut options = self.options(node, is_first, &answered);
         options.progress = Arc::clone(&progress);
         show_only(&self.shared, &progress);
         let result = session::fetch(connection, options, &self.shared.token).await;
-        let result = result.map(|report| (report, progress.bytes()));
         SessionResult { result, answered: answered.get(), progress }
     }
 }

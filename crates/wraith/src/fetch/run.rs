@@ -102,9 +102,10 @@ pub(super) async fn run(
     endpoint.closed().await;
     paths.close().await;
     node.store_dht_nodes();
-    let result = result.map(|ended| {
-        let (report, bytes) = ended.report;
-        FetchSummary { sender: report.sender, report, bytes, remote: ended.remote }
+    let result = result.map(|ended| FetchSummary {
+        sender: ended.report.sender,
+        report: ended.report,
+        remote: ended.remote,
     });
     let result = match result {
         Err(_) if consent.is_changed() => {
@@ -260,7 +261,7 @@ impl FetchAttempt {
 }
 
 impl ResumableTransfer for FetchAttempt {
-    type Report = (ReceiveReport, u64);
+    type Report = ReceiveReport;
 
     const ROLE: Role = Role::Receiver;
 

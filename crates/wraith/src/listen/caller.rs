@@ -368,7 +368,7 @@ impl Caller {
         &self,
         secret: Capability,
         consent: &Consent,
-        session: SessionResult<(wraith_transfer::ReceiveReport, u64)>,
+        session: SessionResult<wraith_transfer::ReceiveReport>,
     ) -> Result<FetchSummary, Error> {
         let peer = self.connection.peer();
         match (consent.decision(), consent.shown(), &session.result) {
@@ -386,9 +386,9 @@ impl Caller {
         }
         let remote = self.connection.remote();
         match session.result {
-            Ok((report, bytes)) => {
+            Ok(report) => {
                 self.context.node.store_last_seen(report.sender, &remote);
-                Ok(FetchSummary { sender: report.sender, report, bytes, remote })
+                Ok(FetchSummary { sender: report.sender, report, remote })
             }
             Err(error) => {
                 let error = Error::from(error);

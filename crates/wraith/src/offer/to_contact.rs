@@ -101,9 +101,8 @@ async fn run(
     paths.close().await;
     node.store_dht_nodes();
     let ended = result?;
-    let (report, bytes) = ended.report;
-    let report = Arc::new(report);
-    shared.publisher.publish(Event::Sent { report: Arc::clone(&report), bytes });
+    let report = Arc::new(ended.report);
+    shared.publisher.publish(Event::Sent { report: Arc::clone(&report) });
     let lacking = u32::from(report.outcome().is_err());
     if lacking == 0 {
         unfinished.forget();
@@ -136,7 +135,7 @@ pub(super) struct ContactTransfer {
 }
 
 impl ResumableTransfer for ContactTransfer {
-    type Report = (SendReport, u64);
+    type Report = SendReport;
 
     const ROLE: Role = Role::Sender;
 
@@ -197,7 +196,6 @@ impl ResumableTransfer for ContactTransfer {
         };
         // Stops the counting walk, if it still runs.
         options.cancel.cancel();
-        let result = result.map(|report| (report, progress.bytes()));
         SessionResult { result, answered: answered.get(), progress }
     }
 }

@@ -33,7 +33,7 @@ impl Incoming {
             return Ok(false);
         }
         body.resolved = true;
-        receiving.progress.end_file(self.entry);
+        self.progress.finish(receiving.progress, self.bytes());
         if self.local.old.is_some() {
             receiving.deltas.forget(self.entry);
         }
@@ -53,7 +53,6 @@ impl Incoming {
                 let entry = &self.placed.entry;
                 let path = self.local.copy.as_ref().unwrap_or(&entry.path);
                 receiving.target.keep_existing(path);
-                receiving.progress.add_found(entry.size());
                 lock(&receiving.contents).add(self.entry, &end.root);
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
             }

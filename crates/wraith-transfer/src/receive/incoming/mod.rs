@@ -22,6 +22,7 @@ use super::placement::Placed;
 use crate::error::TransferError;
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
 use crate::lock::lock;
+use crate::progress::FileProgress;
 use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
 use crate::wanted::Wanted;
 
@@ -51,6 +52,7 @@ pub(crate) struct Incoming {
     placed: Placed,
     wanted: Wanted,
     local: LocalCopies,
+    pub(super) progress: FileProgress,
     body: Mutex<Body>,
 }
 
@@ -90,7 +92,8 @@ impl Incoming {
     /// Creates the state of a wanted file. With an old copy, the file arrives as patches of the
     /// missing bytes (SPEC §10.11), and only requested chunks are accepted.
     pub(crate) fn new(entry: u32, placed: Placed, wanted: Wanted, local: LocalCopies) -> Self {
-        Self { entry, placed, wanted, local, body: Mutex::default() }
+        let progress = FileProgress::new(entry);
+        Self { entry, placed, wanted, local, progress, body: Mutex::default() }
     }
 
     pub(crate) fn entry(&self) -> u32 {
@@ -207,7 +210,7 @@ impl Incoming {
         }
         drop(part);
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
-        receiving.progress.add_bytes_of(self.entry, len as u64);
+        self.progress.add_bytes(receiving.progress, len as u64);
         self.written(receiving, 1)
     }
 
@@ -238,7 +241,7 @@ impl Incoming {
             if !written {
                 return Err(receiving.session.stopped());
             }
-            receiving.progress.add_found_of(self.entry, at(run.end) - at(run.start));
+            self.progress.add_found(receiving.progress, at(run.end) - at(run.start));
             // A record of 21 bytes represents a hole of a GiB or more. If only the record's bytes
             // counted as progress, a long hole would look like a stall.
             receiving.session.moved(STALL_BYTES);

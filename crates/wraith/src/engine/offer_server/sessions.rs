@@ -381,11 +381,11 @@ impl OfferServer {
         self.sent.last = Some((report.receiver, remote));
         self.sent.lacking += u32::from(report.outcome().is_err());
         self.shared.meter.remove(&session.options.progress);
-        let (receiver, bytes) = (report.receiver, session.options.progress.bytes());
+        let receiver = report.receiver;
         let report = Arc::new(report);
         self.sent.report = Some(Arc::clone(&report));
         let number = self.is_several().then_some(session.id);
-        self.shared.publisher.publish_for(number, Event::Sent { report, bytes });
+        self.shared.publisher.publish_for(number, Event::Sent { report });
         receiver
     }
 
