@@ -9,8 +9,8 @@ use crate::support::{Outcome, Process, World, is_root, skipped, tree};
 
 const BYTES: usize = 40_000_000;
 const CHUNK: u64 = 256 * 1024;
-/// Slow enough for the transfer to be under way when the test interferes.
-const RATE: &str = "8M";
+/// Slow enough for the transfer to be under way when the test interferes: it takes 10 s.
+const RATE: &str = "4M";
 /// Longer than the idle timeout of a connection (10 s), so that both sides must reconnect.
 const NAP: Duration = Duration::from_secs(15);
 
