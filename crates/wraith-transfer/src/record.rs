@@ -94,6 +94,8 @@ pub enum Ending {
     Unreadable = 2,
     /// The file has the root that the receiver named.
     Identical = 3,
+    /// The file was only compared, and has another root than the receiver named.
+    Different = 4,
 }
 
 impl Ending {
@@ -109,6 +111,7 @@ impl Ending {
             1 => Self::Changed,
             2 => Self::Unreadable,
             3 => Self::Identical,
+            4 => Self::Different,
             _ => return Err(Malformed("file ending")),
         })
     }
@@ -136,7 +139,7 @@ pub enum Header {
     /// Chunks that are all zero: `3 ‖ entry(4) ‖ first(8) ‖ count(8)`.
     Hole { entry: u32, first: u64, count: u64 },
     /// End of a file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is the number of
-    /// chunks sent on all streams. Unless the file is complete or identical, `root` holds
+    /// chunks sent on all streams. If the file changed or is unreadable, `root` holds
     /// [`encode_change`] instead of the root.
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.

@@ -18,6 +18,8 @@ pub(crate) enum Wanted {
     Chunks(IntervalSet),
     /// The whole file, unless it has this root: the receiver has such a file.
     Unless(Root),
+    /// Only the answer whether the file has this root: another file keeps its name.
+    Compare(Root),
 }
 
 /// The receiver's side: collects decisions in entry order until a message is worth sending.
@@ -61,6 +63,10 @@ impl WantWriter {
             Wanted::Unless(root) => {
                 self.spans += 1;
                 self.want.compare.push(Compare { entry, root: *root });
+            }
+            Wanted::Compare(root) => {
+                self.spans += 1;
+                self.want.kept.push(Compare { entry, root: *root });
             }
         }
         if delta {
@@ -127,6 +133,7 @@ pub(crate) struct WantReader<'a> {
     want: &'a Want,
     part: usize,
     compare: usize,
+    kept: usize,
     delta: usize,
 }
 
@@ -181,7 +188,7 @@ impl<'a> WantReader<'a> {
     pub(crate) fn new(want: &'a Want) -> Result<Self, &'static str> {
         let whole = Spans::new(&want.whole)?;
         let (skipped, blocked) = (Spans::new(&want.skipped)?, Spans::new(&want.blocked)?);
-        Ok(Self { whole, skipped, blocked, want, part: 0, compare: 0, delta: 0 })
+        Ok(Self { whole, skipped, blocked, want, part: 0, compare: 0, kept: 0, delta: 0 })
     }
 
     /// Returns the decision about `entry`, if there is one. An error describes the violation of
@@ -201,12 +208,18 @@ impl<'a> WantReader<'a> {
                 return Err("it wants an entry twice");
             }
         }
+        if let Some(kept) = self.want.kept.get(self.kept).filter(|kept| kept.entry == entry) {
+            self.kept += 1;
+            if wanted.replace(Wanted::Compare(kept.root)).is_some() {
+                return Err("it wants an entry twice");
+            }
+        }
         let delta = self.want.delta.get(self.delta) == Some(&entry);
         self.delta += usize::from(delta);
-        let mut decided = wanted.map(|wanted| WantDecision::Wanted { wanted, delta });
-        if delta && decided.is_none() {
+        if delta && matches!(wanted, None | Some(Wanted::Compare(_))) {
             return Err("it requests a delta of an unwanted entry");
         }
+        let mut decided = wanted.map(|wanted| WantDecision::Wanted { wanted, delta });
         for (spans, exception) in
             [(&mut self.skipped, Exception::Skipped), (&mut self.blocked, Exception::Blocked)]
         {
@@ -224,6 +237,7 @@ impl<'a> WantReader<'a> {
             && self.blocked.is_exhausted()
             && self.part == self.want.parts.len()
             && self.compare == self.want.compare.len()
+            && self.kept == self.want.kept.len()
             && self.delta == self.want.delta.len()
     }
 }
@@ -283,6 +297,7 @@ mod tests {
             wanted(Wanted::Unless([5; 32]), false),
             except(Exception::Skipped),
             wanted(Wanted::Unless([6; 32]), true),
+            wanted(Wanted::Compare([7; 32]), false),
         ];
         let mut writer = WantWriter::default();
         for (entry, decided) in (0..).zip(&all) {

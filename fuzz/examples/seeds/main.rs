@@ -172,6 +172,7 @@ fn messages() -> [Message; 13] {
             delta: vec![9, 10],
             skipped: vec![span],
             blocked: vec![Span { first: 7, count: 1 }],
+            kept: vec![Compare { entry: 11, root: [8; 32] }],
         }),
         Message::Exceptions(Exceptions { entries: vec![Excepted { entry: 9, reason: 5 }] }),
         Message::Receipt(ReceiptBody {
@@ -208,6 +209,7 @@ fn records() -> Vec<Vec<u8>> {
         end(Ending::Changed),
         end(Ending::Unreadable),
         end(Ending::Identical),
+        end(Ending::Different),
         Header::Sketch { entry: 5, at: 6, len: 24 },
         Header::Proofs { entry: 5, first: 6, len: 64 },
         Header::Patch { entry: 5, index: 6, len: 7 },

@@ -43,6 +43,7 @@ mod idle;
 mod interrupted;
 mod json_events;
 mod json_schema;
+mod kept_files;
 mod kill_and_resume;
 mod large_file;
 mod left_out;

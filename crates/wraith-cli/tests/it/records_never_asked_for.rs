@@ -89,7 +89,8 @@ fn holes_and_ends_that_cannot_be_are_refused() {
     {
         expect_caught("hole", move |liar| liar.record(Header::Hole { entry, first, count }, b""));
     }
-    for (ending, chunks) in [(Ending::Complete, 0), (Ending::Identical, 0)] {
+    for (ending, chunks) in [(Ending::Complete, 0), (Ending::Identical, 0), (Ending::Different, 0)]
+    {
         expect_caught("film", move |liar| {
             liar.record(Header::End { entry: 0, ending, chunks, root: [0; 32] }, b"");
         });

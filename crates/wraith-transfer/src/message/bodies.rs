@@ -185,6 +185,9 @@ pub struct Want {
     /// Entries that the receiver cannot place: ranges, ascending.
     #[cbor(n(6), default)]
     pub blocked: Vec<Span>,
+    /// Entries that are only compared, because another file keeps their names, ascending.
+    #[cbor(n(7), default)]
+    pub kept: Vec<Compare>,
 }
 
 /// Entries that the receiver lacks although they were sent or are not files.

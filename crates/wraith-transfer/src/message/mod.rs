@@ -174,24 +174,27 @@ mod tests {
         let spans = move || prop::collection::vec(span(), 0..5);
         let part = (any::<u64>(), spans()).prop_map(|(entry, chunks)| Part { entry, chunks });
         let compare =
-            (any::<u64>(), any::<[u8; 32]>()).prop_map(|(entry, root)| Compare { entry, root });
+            || (any::<u64>(), any::<[u8; 32]>()).prop_map(|(entry, root)| Compare { entry, root });
         (
             any::<u64>(),
             spans(),
             prop::collection::vec(part, 0..4),
-            prop::collection::vec(compare, 0..4),
+            (prop::collection::vec(compare(), 0..4), prop::collection::vec(compare(), 0..4)),
             prop::collection::vec(any::<u64>(), 0..4),
             (spans(), spans()),
         )
-            .prop_map(|(upto, whole, parts, compare, delta, (skipped, blocked))| Want {
-                upto,
-                whole,
-                parts,
-                compare,
-                delta,
-                skipped,
-                blocked,
-            })
+            .prop_map(
+                |(upto, whole, parts, (compare, kept), delta, (skipped, blocked))| Want {
+                    upto,
+                    whole,
+                    parts,
+                    compare,
+                    delta,
+                    skipped,
+                    blocked,
+                    kept,
+                },
+            )
     }
 
     fn spans() -> impl Strategy<Value = Vec<Span>> {

@@ -62,7 +62,7 @@ pub(crate) fn decide(
         return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
     }
     match receiving.conflicts.at(&placed.offered) {
-        OnConflict::Skip => return Ok(Verdict::Pass(Exception::Skipped)),
+        OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
         OnConflict::Rename => {
             if let Some((copy, root)) = finished_copy(receiving, entry) {
                 let local = LocalCopies { copy: Some(copy), ..local };
@@ -80,6 +80,27 @@ pub(crate) fn decide(
         Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local }),
         // The file cannot be read or is being changed: treat it as different.
         Ok(None) | Err(_) => Ok(whole),
+    }
+}
+
+/// Decides about a file whose name stays with the existing object: it is already here if both have
+/// the same content.
+fn compare_kept(
+    receiving: &Receiving<'_>,
+    entry: &Entry,
+    existing: &Existing,
+    mut before_reading: impl FnMut() -> Result<(), TransferError>,
+) -> Result<Verdict, TransferError> {
+    if existing.kind != ExistingKind::File || existing.stamp.size != entry.size() {
+        return Ok(Verdict::Pass(Exception::Skipped));
+    }
+    before_reading()?;
+    match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
+        Ok(Some(root)) => {
+            let local = LocalCopies::default();
+            Ok(Verdict::Want { wanted: Wanted::Compare(root), missing: 0, local })
+        }
+        Ok(None) | Err(_) => Ok(Verdict::Pass(Exception::Skipped)),
     }
 }
 

@@ -322,7 +322,7 @@ impl ManifestReader<'_> {
         }
         let found = match &wanted {
             Wanted::Chunks(_) => entry.size() - missing,
-            Wanted::Whole | Wanted::Unless(_) => 0,
+            Wanted::Whole | Wanted::Unless(_) | Wanted::Compare(_) => 0,
         };
         self.wants.add(number, &wanted, local.old.is_some());
         let file = Incoming::new(number, placed, wanted, local);

@@ -83,7 +83,6 @@ impl Planner<'_> {
             PreviewOutcome::New => Action::New,
             PreviewOutcome::Continues(_) => Action::Continue,
             PreviewOutcome::Same => Action::Same,
-            PreviewOutcome::SameSize if self.policy(offered) == OnConflict::Skip => Action::Skip,
             PreviewOutcome::SameSize => Action::Compare,
             PreviewOutcome::Differs => self.conflicting(offered),
             PreviewOutcome::Irreplaceable => self.renamed(offered),

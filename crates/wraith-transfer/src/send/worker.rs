@@ -170,7 +170,8 @@ impl Worker<'_> {
         for job in &jobs {
             header.clear();
             if let Some(root) = known_root(self.sending, job) {
-                end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
+                let ending = Ending::Identical;
+                end += self.put_compared(job, (ending, root), &mut buffer.bytes()[end..]);
                 continue;
             }
             let len = job.item.file_bytes().unwrap_or(0) as usize;
@@ -178,8 +179,15 @@ impl Worker<'_> {
             let into = &mut buffer.bytes()[body.clone()];
             match read_small(self.sending, &job.item.found, into) {
                 Ok(root) => {
-                    if job.wanted == Wanted::Unless(root) {
-                        end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
+                    let compared = match job.wanted {
+                        Wanted::Unless(theirs) | Wanted::Compare(theirs) if theirs == root => {
+                            Some(Ending::Identical)
+                        }
+                        Wanted::Compare(_) => Some(Ending::Different),
+                        Wanted::Whole | Wanted::Unless(_) | Wanted::Chunks(_) => None,
+                    };
+                    if let Some(ending) = compared {
+                        end += self.put_compared(job, (ending, root), &mut buffer.bytes()[end..]);
                         continue;
                     }
                     self.resolve(job.entry, &job.item, Ending::Complete, Some(root));
@@ -224,21 +232,27 @@ impl Worker<'_> {
         if end == start { Ok(()) } else { self.write(buffer.freeze(start..end)) }
     }
 
-    /// Settles a file that the receiver has, and writes its record to `out`. Returns the length of
-    /// the record.
-    fn put_identical(&self, job: &Job<Announced>, root: Root, out: &mut [u8]) -> usize {
-        self.resolve(job.entry, &job.item, Ending::Identical, Some(root));
+    /// Settles a file that was compared with the receiver's, and writes its record to `out`. Returns
+    /// the length of the record.
+    fn put_compared(
+        &self,
+        job: &Job<Announced>,
+        (ending, root): (Ending, Root),
+        out: &mut [u8],
+    ) -> usize {
+        self.resolve(job.entry, &job.item, ending, Some(root));
         let mut header = Vec::with_capacity(HEAD_ROOM);
-        identical(job.entry, root).encode(&mut header);
+        Header::End { entry: job.entry, ending, chunks: 0, root }.encode(&mut header);
         out[..header.len()].copy_from_slice(&header);
         header.len()
     }
 
-    /// Like [`Self::put_identical`], for a large file, which is not part of a batch.
+    /// Like [`Self::put_compared`], for a large file that the receiver has, which is not part of a batch.
     fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
         self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
         self.resolve(job.entry, &job.item, Ending::Identical, Some(root));
-        self.write_header(identical(job.entry, root))
+        let (entry, ending) = (job.entry, Ending::Identical);
+        self.write_header(Header::End { entry, ending, chunks: 0, root })
     }
 
     /// Processes claimed chunks of a large file; ends the file after its last chunk.
@@ -344,9 +358,9 @@ impl Worker<'_> {
             }
         };
         let progress = &self.sending.options.progress;
-        if let (Ok(root), Some(theirs)) = (checked, large.unless)
-            && root != theirs
-        {
+        let is_different =
+            matches!((checked, large.unless), (Ok(ours), Some(theirs)) if ours != theirs);
+        if is_different && matches!(job.wanted, Wanted::Unless(_)) {
             // So far the file was only hashed; now it is wanted.
             progress.end_file(large.entry);
             self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
@@ -359,6 +373,7 @@ impl Worker<'_> {
             Err(ending) => return self.end(&job, ending, chunks),
         };
         let ending = match large.unless {
+            Some(_) if is_different => Ending::Different,
             Some(_) => Ending::Identical,
             None => Ending::Complete,
         };
@@ -477,6 +492,7 @@ fn resolve_as(
     let status = match ending {
         Ending::Complete => FileStatus::Done,
         Ending::Identical => FileStatus::AlreadyHere,
+        Ending::Different => FileStatus::Skipped,
         Ending::Changed => FileStatus::Changed,
         Ending::Unreadable => FileStatus::Unreadable,
     };
@@ -503,10 +519,6 @@ fn resolve_as(
     let path = item.shown();
     let root = root.map(|root| (item.tree(), root));
     events.event(Event::File { path: &path, status, bytes, root, change });
-}
-
-fn identical(entry: u32, root: Root) -> Header {
-    Header::End { entry, ending: Ending::Identical, chunks: 0, root }
 }
 
 /// Fills `out` with the content of the file, and returns its root.

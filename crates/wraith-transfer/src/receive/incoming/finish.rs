@@ -56,6 +56,10 @@ impl Incoming {
                 lock(&receiving.contents).add(self.entry, &end.root);
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
             }
+            Ending::Different => {
+                lock(&receiving.contents).add(self.entry, &end.root);
+                receiving.lacks(self.entry, &self.placed, Exception::Skipped, Some(end.root));
+            }
             Ending::Changed | Ending::Unreadable => {
                 self.break_off(receiving, end, open.map(|open| open.part))?;
             }

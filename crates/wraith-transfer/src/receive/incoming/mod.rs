@@ -169,8 +169,8 @@ impl Incoming {
         root: &[u8; 32],
     ) -> Result<(), TransferError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let asked =
-            !matches!(self.wanted, Wanted::Chunks(_)) && self.placed.entry.size() == len as u64;
+        let asked = matches!(self.wanted, Wanted::Whole | Wanted::Unless(_))
+            && self.placed.entry.size() == len as u64;
         if !asked || len > RECORD_BODY_BYTES_MAX {
             return Err(self.violation(receiving, "a record of another size than announced"));
         }
@@ -276,8 +276,11 @@ impl Incoming {
             return Err(self.violation(receiving, "it ends twice"));
         }
         match (ending, &self.wanted) {
-            (Ending::Identical, Wanted::Unless(ours)) if *ours == root && chunks == 0 => {}
+            (Ending::Identical, Wanted::Unless(ours) | Wanted::Compare(ours))
+                if *ours == root && chunks == 0 => {}
             (Ending::Identical, _) => return Err(self.violation(receiving, "it is not identical")),
+            (Ending::Different, Wanted::Compare(ours)) if *ours != root && chunks == 0 => {}
+            (Ending::Different, _) => return Err(self.violation(receiving, "it is not different")),
             (Ending::Complete, _) if self.chunks() < 2 => {
                 return Err(self.violation(receiving, "an end without its content"));
             }
@@ -372,6 +375,7 @@ impl Incoming {
         let mut due = match &self.wanted {
             Wanted::Chunks(chunks) => chunks.clone(),
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
+            Wanted::Compare(_) => IntervalSet::new(),
         };
         let size = self.placed.entry.size();
         let local = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
