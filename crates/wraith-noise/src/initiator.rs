@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
@@ -16,7 +17,10 @@ use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
 use crate::h1::{H1_MACS_BYTES, MAC2_BYTES, h1_hash};
 use crate::mac1::{MAC1_BYTES, Mac1Datagram, Mac1Key};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
-use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, HandshakeError, SessionKeys, resolver};
+use crate::{
+    H1_BYTES_ORDINARY, H1_BYTES_SHORT, H2_BYTES_MIN, H3_BYTES, HandshakeError, SessionKeys,
+    resolver,
+};
 
 /// Number of forms of H1, the newest ones, that a cookie datagram may still answer.
 const COOKIE_KEYS_MAX: usize = 4;
@@ -52,11 +56,41 @@ pub struct Initiator {
 
 impl Initiator {
     /// Starts a handshake with `responder` under one of its access keys. Returns the datagrams of
-    /// H1, with lengths in [`H1_BYTES`].
+    /// H1, with lengths in [`H1_BYTES_ORDINARY`].
     ///
     /// # Errors
     /// [`InvalidNodeId::Point`] if `responder` is not a valid NodeId.
     pub fn start(
+        identity: &SecretIdentity,
+        responder: NodeId,
+        access_key: &AccessKey,
+        ephemeral: &elligator::EphemeralKey,
+        hello: &InitiatorHello,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(Self, [Vec<u8>; 2]), InvalidNodeId> {
+        let lens = H1_BYTES_ORDINARY;
+        Self::start_within(lens, identity, responder, access_key, ephemeral, hello, rng)
+    }
+
+    /// Like [`Self::start`], with lengths in [`H1_BYTES_SHORT`], for a path that drops ordinary
+    /// datagrams. No datagram of this handshake is longer.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_short(
+        identity: &SecretIdentity,
+        responder: NodeId,
+        access_key: &AccessKey,
+        ephemeral: &elligator::EphemeralKey,
+        hello: &InitiatorHello,
+        rng: &mut impl CryptoRng,
+    ) -> Result<(Self, [Vec<u8>; 2]), InvalidNodeId> {
+        let lens = H1_BYTES_SHORT;
+        Self::start_within(lens, identity, responder, access_key, ephemeral, hello, rng)
+    }
+
+    fn start_within(
+        lens: RangeInclusive<usize>,
         identity: &SecretIdentity,
         responder: NodeId,
         access_key: &AccessKey,
@@ -73,7 +107,7 @@ impl Initiator {
             kem_seed,
         );
 
-        let lens = [draw_len(rng, H1_BYTES), draw_len(rng, H1_BYTES)];
+        let lens = [draw_len(rng, lens.clone()), draw_len(rng, lens)];
         let message_len = lens[0] + lens[1] - H1_MACS_BYTES - MAC1_BYTES;
         let mut payload = hello.encode();
         payload.resize(message_len - MESSAGE_1_OVERHEAD, 0);
@@ -157,8 +191,15 @@ impl Initiator {
         Some(self.h1.clone())
     }
 
-    /// Ends the handshake. Returns H3, of a length in [`H3_BYTES`], to be retransmitted unchanged,
-    /// and the session keys. `hello.node_id` is the initiator's own NodeId.
+    /// Returns the length of the longest datagram of H1. Once H2 has arrived, the path is known to
+    /// carry it.
+    #[must_use]
+    pub fn h1_bytes_max(&self) -> usize {
+        self.h1[0].len().max(self.h1[1].len())
+    }
+
+    /// Ends the handshake. Returns H3, to be retransmitted unchanged, and the session keys. H3 has
+    /// a length in [`H3_BYTES`] and is no longer than H1: the path may drop longer datagrams. `hello.node_id` is the initiator's own NodeId.
     ///
     /// # Panics
     /// If [`read_h2`](Self::read_h2) has not returned the responder's hello yet.
@@ -169,7 +210,7 @@ impl Initiator {
         rng: &mut impl CryptoRng,
     ) -> (Vec<u8>, SessionKeys) {
         let mac1 = self.h3_mac1_key.take().expect("H3 is written after H2 was read");
-        let len = draw_len(rng, H3_BYTES);
+        let len = draw_len(rng, *H3_BYTES.start()..=self.h1_bytes_max());
         let mut payload = hello.encode();
         payload.resize(len - H3_OVERHEAD, 0);
         let mut h3 = vec![0; len];

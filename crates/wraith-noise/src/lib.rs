@@ -81,11 +81,15 @@ pub const KEY_AGREEMENT: &str = "X25519+ML-KEM-768";
 /// Version of the handshake (SPEC §3.3). Peers with any other version are rejected.
 pub const HANDSHAKE_VERSION: u8 = payload::VERSION;
 /// Length of each of the two datagrams of H1 (SPEC §3.4). Two datagrams of the least length have
-/// room for message 1, and for H2 without amplification; the greatest length fits any path.
-pub const H1_BYTES: RangeInclusive<usize> = 700..=1200;
+/// room for message 1, and for H2 without amplification.
+pub const H1_BYTES: RangeInclusive<usize> = 660..=1200;
+/// Range from which the lengths of an ordinary H1 are drawn.
+pub const H1_BYTES_ORDINARY: RangeInclusive<usize> = 700..=1200;
+/// Range from which the lengths of a short H1 are drawn, for paths that drop ordinary ones.
+pub const H1_BYTES_SHORT: RangeInclusive<usize> = 660..=720;
 /// Least length of a datagram of H2 (SPEC §3.4). Each is at most as long as its counterpart in H1.
 pub const H2_BYTES_MIN: usize = 200;
-/// Length of H3 (SPEC §3.4).
+/// Length of H3 (SPEC §3.4). It is at most that of the longest datagram of H1.
 pub const H3_BYTES: RangeInclusive<usize> = 300..=1200;
 
 /// Reason for dropping a handshake datagram, for counters and tests. The sender gets no answer.

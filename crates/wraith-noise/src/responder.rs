@@ -173,6 +173,12 @@ impl Responder {
         Ok(h2)
     }
 
+    /// Returns the length of the longest datagram of H1. The path is known to carry it.
+    #[must_use]
+    pub fn h1_bytes_max(&self) -> usize {
+        self.h1_lens[0].max(self.h1_lens[1])
+    }
+
     /// Returns whether `datagram` has the mac1 of an H3 that answers this responder's H2. Only the
     /// initiator of this handshake can make that mac1.
     #[must_use]

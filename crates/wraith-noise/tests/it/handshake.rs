@@ -71,6 +71,15 @@ fn dial(seed: u8) -> Dialled {
     Dialled { initiator, h1 }
 }
 
+fn dial_short(seed: u8) -> Dialled {
+    let (mut rng, bob, hello) = (rng(seed), bob().node_id(), initiator_hello());
+    let ephemeral = EphemeralKey::generate(&mut rng);
+    let started =
+        Initiator::start_short(&alice(), bob, &access_key(), &ephemeral, &hello, &mut rng);
+    let (initiator, h1) = started.unwrap();
+    Dialled { initiator, h1 }
+}
+
 fn read_h1(h1: &[Vec<u8>; 2], seed: u8) -> Result<(Responder, InitiatorHello), HandshakeError> {
     let mut rng = rng(seed);
     let ephemeral = EphemeralKey::generate(&mut rng);
@@ -438,5 +447,20 @@ proptest! {
         prop_assert!(answered.responder.read_h3(&garbage).is_err());
         let (h3, _) = dialled.initiator.write_h3(&final_hello(), &mut rng(3));
         prop_assert!(answered.responder.read_h3(&h3).is_ok());
+    }
+}
+
+#[test]
+fn no_datagram_of_a_handshake_with_a_short_h1_is_longer_than_a_short_h1() {
+    for seed in 0..60 {
+        let mut dialled = dial_short(seed);
+        let mut answered = answer(&dialled.h1, seed + 60);
+        read_h2(&mut dialled.initiator, &answered.h2).unwrap();
+        let (h3, _) = dialled.initiator.write_h3(&final_hello(), &mut rng(seed));
+        let datagrams = dialled.h1.iter().chain(&answered.h2).chain([&h3]);
+        assert!(datagrams.map(Vec::len).max() <= Some(*H1_BYTES_SHORT.end()));
+        assert!(dialled.initiator.h1_bytes_max() <= *H1_BYTES_SHORT.end());
+        assert_eq!(answered.responder.h1_bytes_max(), dialled.initiator.h1_bytes_max());
+        answered.responder.read_h3(&h3).unwrap();
     }
 }
