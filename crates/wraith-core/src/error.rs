@@ -52,6 +52,8 @@ pub mod code {
     pub const FINAL_SIZE: u64 = 4;
     /// A key reached its limit and could not be replaced.
     pub const KEY_LIMIT: u64 = 6;
+    /// The path drops packets of the smallest size.
+    pub const PATH_MTU: u64 = 7;
 }
 
 /// Misuse of a stream, or its terminal state.
@@ -85,6 +87,9 @@ pub enum CloseReason {
     /// No packet arrived from the peer within the idle timeout.
     #[error("no packet from the peer within the idle timeout")]
     IdleTimeout,
+    /// The path carries small packets and drops those of 660 bytes ([`MTU_MIN`](crate::mtud::MTU_MIN)).
+    #[error("the path to the peer drops packets of 660 bytes and more, so it carries no transfer")]
+    PathMtu,
     /// The handshake did not complete in time.
     #[error("the peer did not answer")]
     HandshakeTimeout,

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use crate::mtud::MtuDiscovery;
+use crate::mtud::{INITIAL_JITTER, MtuDiscovery};
 use crate::{PathAddr, Time};
 
 /// Amplification limit: bytes sent to an unvalidated address per byte received from it (RFC 9000
@@ -55,6 +55,13 @@ impl Path {
     pub(crate) fn mtu(&self) -> usize {
         usize::from(self.mtud.current())
     }
+
+    /// Returns the length of full challenges to another address. A new path needs to carry no more
+    /// than the present one.
+    pub(crate) fn challenge_len(&self) -> usize {
+        let is_narrow = self.mtu() < CHALLENGE_LEN - usize::from(INITIAL_JITTER);
+        if is_narrow { self.mtu() } else { CHALLENGE_LEN }
+    }
 }
 
 /// A PATH_RESPONSE to be sent.
@@ -78,14 +85,16 @@ impl Response {
 pub(crate) enum Answer {
     /// The peer receives at this address. A full challenge comes next.
     Receives,
-    /// The path carries [`CHALLENGE_LEN`] bytes in both directions.
+    /// The path carries full challenges in both directions.
     Carries,
 }
 
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) remote: PathAddr,
-    /// Data of a challenge of [`CHALLENGE_LEN`] bytes, and of one of [`CHALLENGE_LEN_MIN`].
+    /// Length of a full challenge.
+    full_len: usize,
+    /// Data of a challenge of `full_len` bytes, and of one of [`CHALLENGE_LEN_MIN`].
     full: [u8; 8],
     small: [u8; 8],
     /// The address was in use before, so its path carries full challenges.
@@ -116,6 +125,7 @@ impl Candidate {
     pub(crate) fn new(now: Time, remote: PathAddr, [full, small]: [[u8; 8]; 2]) -> Self {
         Self {
             remote,
+            full_len: CHALLENGE_LEN,
             full,
             small,
             known: false,
@@ -147,6 +157,16 @@ impl Candidate {
     pub(crate) fn chosen(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN as u64;
         Self { allowed, is_planned: true, is_used: true, ..Self::new(now, remote, challenges) }
+    }
+
+    /// Sets the length of full challenges, at most [`CHALLENGE_LEN`].
+    pub(crate) fn with_full_len(self, bytes: usize) -> Self {
+        Self { full_len: bytes.min(CHALLENGE_LEN), ..self }
+    }
+
+    /// Returns the length of full challenges. A validated path carries datagrams of that length.
+    pub(crate) fn full_len(&self) -> usize {
+        self.full_len
     }
 
     /// Counts a datagram of `bytes` bytes from this address. `owed` bytes of it are reserved for a
@@ -201,13 +221,13 @@ impl Candidate {
     pub(crate) fn poll_challenge(&mut self, now: Time, pto: Duration) -> Option<([u8; 8], usize)> {
         // A small datagram allows only a small challenge. Once enough bytes came, a full challenge
         // leaves at once.
-        let in_full = self.allows(CHALLENGE_LEN);
+        let in_full = self.allows(self.full_len);
         let due = self.next <= now || (in_full && !self.asked_in_full);
         if self.challenges >= CHALLENGES_MAX || !due {
             return None;
         }
         let (challenge, len) =
-            if in_full { (self.full, CHALLENGE_LEN) } else { (self.small, CHALLENGE_LEN_MIN) };
+            if in_full { (self.full, self.full_len) } else { (self.small, CHALLENGE_LEN_MIN) };
         if !self.allows(len) {
             return None;
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    AccessKey, DatagramFingerprint, EphemeralKey, FinalHello, Initiator, InitiatorHello,
-    Mac1Datagram, Opener, Parameters, ResponderHello, Sealer, SessionKeys,
+    AccessKey, DatagramFingerprint, EphemeralKey, FinalHello, H1_BYTES_SHORT, Initiator,
+    InitiatorHello, Mac1Datagram, Opener, Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
 use super::{
@@ -21,9 +21,15 @@ use super::{
 };
 use crate::Time;
 use crate::config::TransportConfig;
+use crate::mtud::MTU_MIN;
 
 /// First retransmission interval of H1 and H3; doubles each time (SPEC §3.4).
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
+/// Number of times that the ordinary H1 is sent. Then a short one takes its place: the path may
+/// drop longer datagrams (SPEC §3.4).
+const ORDINARY_H1S: u8 = 3;
+/// Interval before the short H1 is retransmitted; doubles each time.
+const REPEAT_SHORT: Duration = Duration::from_secs(1);
 /// Maximum duration of an attempt without H2 (SPEC §3.4).
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
@@ -38,6 +44,11 @@ const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 /// State of an initiator that waits for H2.
 pub(crate) struct Handshake {
     initiator: Initiator,
+    /// The ordinary handshake, once a short one has taken its place. A late H2 may still answer it.
+    ordinary: Option<Initiator>,
+    access_key: AccessKey,
+    /// Times that H1 was sent, not counting answers to cookies.
+    pub(super) sent_count: u8,
     pub(super) h1: [Vec<u8>; 2],
     /// Index of the H1 datagram to send now.
     pub(super) due: Option<usize>,
@@ -66,6 +77,16 @@ impl Handshake {
         true
     }
 
+    /// Tries a datagram as H2 of the present handshake or of the ordinary one before it. Returns the
+    /// handshake that H2 has completed, and the responder's hello.
+    fn take_h2(&mut self, datagram: &[u8]) -> Option<Option<(&mut Initiator, ResponderHello)>> {
+        let initiators = [Some(&mut self.initiator), self.ordinary.as_mut()];
+        initiators.into_iter().flatten().find_map(|initiator| {
+            let hello = initiator.read_h2(datagram).ok()?;
+            Some(hello.map(|hello| (initiator, hello)))
+        })
+    }
+
     /// Returns the round trip, if H2 came now. After a retransmission, it is ambiguous which H1 was
     /// answered. Up to [`RTT_PLAUSIBLE`], the time is measured from the first H1: on the longest
     /// paths, H1 is retransmitted before its answer can arrive. Beyond that, the peer was late and
@@ -90,6 +111,8 @@ pub(crate) struct AuthenticatedH3<'a> {
     pub(crate) h3: DatagramFingerprint,
     /// Time from the responder's H2 to the peer's H3.
     pub(crate) rtt: Duration,
+    /// Length of the longest datagram of H1.
+    pub(crate) h1_bytes_max: usize,
 }
 
 /// Arguments of an outgoing connection attempt.
@@ -131,6 +154,9 @@ impl Connection {
             Initiator::start(identity, parts.peer, access_key, ephemeral, &hello, &mut *secrets)?;
         let handshake = Handshake {
             initiator,
+            ordinary: None,
+            access_key: (*access_key).clone(),
+            sent_count: 0,
             h1,
             due: None,
             next: now,
@@ -144,13 +170,47 @@ impl Connection {
         Ok(Self::new(now, parts, ConnectionState::Handshake(Box::new(handshake))))
     }
 
+    /// Returns the access key of a dial whose ordinary H1s got no answer, if a short one is due.
+    pub(crate) fn wants_short_h1(&self, now: Time) -> Option<AccessKey> {
+        let ConnectionState::Handshake(handshake) = &self.state else { return None };
+        let is_due = handshake.sent_count == ORDINARY_H1S
+            && handshake.ordinary.is_none()
+            && handshake.next <= now;
+        is_due.then(|| handshake.access_key.clone())
+    }
+
+    /// Begins a handshake with a short H1 in place of the ordinary one.
+    pub(crate) fn shorten_h1(&mut self, dial: &DialArgs<'_>) {
+        let ConnectionState::Handshake(handshake) = &mut self.state else { return };
+        let hello = InitiatorHello {
+            suites: self.config.suites,
+            aes_hardware: aes_hardware(),
+            unix_seconds: dial.unix_seconds,
+        };
+        let mut secrets = self.secrets.draw();
+        let DialArgs { identity, access_key, ephemeral, .. } = dial;
+        let (initiator, h1) = Initiator::start_short(
+            identity,
+            self.peer,
+            access_key,
+            ephemeral,
+            &hello,
+            &mut *secrets,
+        )
+        .expect("the NodeId was valid for the ordinary H1");
+        handshake.ordinary = Some(std::mem::replace(&mut handshake.initiator, initiator));
+        handshake.h1 = h1;
+        handshake.interval = REPEAT_SHORT;
+    }
+
     /// Creates the connection of an initiator that authenticated with H3.
     pub(crate) fn accepted(now: Time, parts: ConnectionArgs, proof: &AuthenticatedH3<'_>) -> Self {
-        let AuthenticatedH3 { suite, last, keys, h3, rtt } = *proof;
+        let AuthenticatedH3 { suite, last, keys, h3, rtt, h1_bytes_max } = *proof;
         let mut connection = Self::new(now, parts, ConnectionState::Established);
         connection.h3 = Some(h3);
         connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
+        connection.start_mtu(h1_bytes_max);
         // The first packet acknowledges H3.
         connection.ping = true;
         connection.announce_start(now);
@@ -165,16 +225,18 @@ impl Connection {
         datagram: &[u8],
     ) -> bool {
         let ConnectionState::Handshake(handshake) = &mut self.state else { return false };
-        let hello = match handshake.initiator.read_h2(datagram) {
-            Ok(Some(hello)) => hello,
-            Ok(None) => return true,
-            Err(_) => return handshake.take_cookie(datagram),
-        };
         let rtt = handshake.round_trip(now);
+        let (initiator, hello) = match handshake.take_h2(datagram) {
+            Some(Some(completed)) => completed,
+            Some(None) => return true,
+            None => return handshake.take_cookie(datagram),
+        };
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
         // In place: the handshake is wiped where it lies when the state changes.
-        let (h3, keys) = handshake.initiator.write_h3(&last, &mut self.rng);
+        let (h3, keys) = initiator.write_h3(&last, &mut self.rng);
+        let h1_bytes_max = initiator.h1_bytes_max();
         self.establish(now, &hello, h3, &keys, rtt);
+        self.start_mtu(h1_bytes_max);
         true
     }
 
@@ -205,6 +267,14 @@ impl Connection {
         // address in return.
         self.on_observed_address(hello.observed);
         self.observed_due = true;
+    }
+
+    /// After a short H1, starts with the smallest datagrams: the path has dropped longer ones.
+    fn start_mtu(&mut self, h1_bytes_max: usize) {
+        if h1_bytes_max <= *H1_BYTES_SHORT.end() {
+            self.path.mtud.restart(MTU_MIN);
+            self.recovery.set_mtu(self.path.mtud.current());
+        }
     }
 
     fn seal(&mut self, now: Time, suite: Suite, keys: &SessionKeys) {

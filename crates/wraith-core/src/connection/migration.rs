@@ -85,7 +85,8 @@ impl Connection {
             return true;
         }
         self.fail_move();
-        self.chosen = Some(Candidate::chosen(now, to, self.draw_challenges()));
+        let chosen = Candidate::chosen(now, to, self.draw_challenges());
+        self.chosen = Some(chosen.with_full_len(self.path.challenge_len()));
         true
     }
 
@@ -157,7 +158,8 @@ impl Connection {
             let challenges = self.draw_challenges();
             let was_in_use = self.previous_path.is_some_and(|(address, _)| address == from);
             let make = if was_in_use { Candidate::back } else { Candidate::new };
-            let mut candidate = make(now, from, challenges);
+            let mut candidate =
+                make(now, from, challenges).with_full_len(self.path.challenge_len());
             candidate.is_planned = !moves;
             self.candidate = Some(candidate);
             debug!(parent: &self.span, %from, "packet from a new address");
@@ -228,7 +230,7 @@ impl Connection {
         for candidate in [&mut self.candidate, &mut self.chosen] {
             candidate.take_if(|candidate| candidate.remote == remote);
         }
-        self.path.mtud.restart();
+        self.path.mtud.restart(to.full_len() as u16);
         if cause != Cause::PathDead && to.is_planned {
             self.recovery.leave_path(now, self.path.mtud.current());
         } else {

@@ -169,6 +169,8 @@ pub struct Connection {
     /// The next packet number to skip, and the range from which the one after it is drawn.
     skip_pn: u64,
     skip_range: u64,
+    /// Number of sent packets from which the next MTU probe may be sent.
+    next_mtu_probe: u64,
     /// Probe packets to send regardless of congestion control.
     probes: u8,
     ping: bool,
@@ -207,7 +209,9 @@ pub(crate) struct ConnectionArgs {
 
 impl Connection {
     fn new(now: Time, parts: ConnectionArgs, state: ConnectionState) -> Self {
-        let ConnectionArgs { role, config, pool, peer, remote, mut rng, secrets } = parts;
+        let ConnectionArgs { role, mut config, pool, peer, remote, mut rng, secrets } = parts;
+        config.initial_mtu =
+            transmit::draw_initial_mtu(config.initial_mtu, config.max_mtu, &mut rng);
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let start = LogStart::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
@@ -245,6 +249,7 @@ impl Connection {
             next_pn: 0,
             skip_pn: SKIP_RANGE_FIRST + rng.next_u64() % SKIP_RANGE_FIRST,
             skip_range: SKIP_RANGE_FIRST,
+            next_mtu_probe: transmit::draw_first_mtu_probe(&mut rng),
             probes: 0,
             ping: false,
             idle_timeout: config.idle_timeout,

@@ -14,9 +14,10 @@ use super::migration::is_probing;
 use super::{Connection, ConnectionState};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
+use crate::mtud::BlackHole;
 use crate::path::Response;
 use crate::recovery::Settled;
-use crate::{CloseReason, PathAddr, Time, Violation};
+use crate::{CloseReason, PathAddr, Time, Violation, code};
 
 /// Length of CID and packet number in front of the sealed frames (SPEC §4).
 const HEADER: usize = 12;
@@ -223,16 +224,30 @@ impl Connection {
                 }
             }
         }
+        self.path.mtud.on_spurious_losses(self.recovery.spurious_losses());
         for packet in settled.lost.drain(..) {
             if packet.mtu_probe {
                 self.path.mtud.on_probe_lost();
-            } else if let Some(mtu) = self.path.mtud.on_packet_lost(packet.pn, packet.size) {
-                debug!(parent: &self.span, mtu, "path MTU black hole: search restarted");
-                self.recovery.set_mtu(mtu);
+            } else if let Some(hole) = self.path.mtud.on_packet_lost(now, packet.pn, packet.size) {
+                self.on_black_hole(now, hole);
             }
             for frame in &packet.frames {
                 self.on_frame_lost(frame);
             }
+        }
+    }
+
+    #[cold]
+    fn on_black_hole(&mut self, now: Time, hole: BlackHole) {
+        match hole {
+            BlackHole::Lowered(mtu) => {
+                debug!(parent: &self.span, mtu, "path MTU black hole: search restarted");
+                self.recovery.set_mtu(mtu);
+            }
+            BlackHole::Unusable if matches!(self.state, ConnectionState::Established) => {
+                self.close_with(now, code::PATH_MTU, "path MTU", CloseReason::PathMtu);
+            }
+            BlackHole::Unusable => {}
         }
     }
 

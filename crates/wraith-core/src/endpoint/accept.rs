@@ -58,10 +58,11 @@ impl Endpoint {
         completed: &CompletedHandshake<(FinalHello, SessionKeys)>,
         h3: DatagramFingerprint,
     ) {
-        let CompletedHandshake { suite, answered_at, said: (last, keys) } = completed;
+        let CompletedHandshake { suite, answered_at, h1_bytes_max, said: (last, keys) } = completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
         let rtt = now - *answered_at;
-        let proof = AuthenticatedH3 { suite: *suite, last, keys, h3, rtt };
+        let h1_bytes_max = *h1_bytes_max;
+        let proof = AuthenticatedH3 { suite: *suite, last, keys, h3, rtt, h1_bytes_max };
         let connection = Connection::accepted(now, parts, &proof);
         self.insert(connection, remote);
     }

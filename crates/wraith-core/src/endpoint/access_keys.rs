@@ -162,7 +162,7 @@ mod tests {
         let mut keys = access_keys(256);
         let left =
             |keys: &mut AccessKeys| (0..).take_while(|_| keys.trials.take(Time::ZERO, 256)).count();
-        for datagram in [vec![0; 50], vec![0; 699], vec![0; 1201]] {
+        for datagram in [vec![0; 50], vec![0; 659], vec![0; 1201]] {
             for _ in 0..1000 {
                 assert!(!is_accepted(&mut keys, Time::ZERO, &datagram));
             }

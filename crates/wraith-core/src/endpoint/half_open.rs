@@ -94,6 +94,8 @@ pub(crate) struct CompletedHandshake<T> {
     pub(crate) suite: Suite,
     /// Time of H2.
     pub(crate) answered_at: Time,
+    /// Length of the longest datagram of H1.
+    pub(crate) h1_bytes_max: usize,
     /// Content of H3.
     pub(crate) said: T,
 }
@@ -346,7 +348,9 @@ impl HalfOpens {
             let Stage::Answered(answered) = stage else { return None };
             let said = try_h3(&mut answered.responder)?;
             let AnsweredH1 { suite, at: answered_at, .. } = **answered;
-            Some((attempt.h1_id, CompletedHandshake { suite, answered_at, said }))
+            let h1_bytes_max = answered.responder.h1_bytes_max();
+            let completed = CompletedHandshake { suite, answered_at, h1_bytes_max, said };
+            Some((attempt.h1_id, completed))
         })?;
         self.waiting.retain(|h| h.attempt.h1_id != id);
         Some(completed)

@@ -192,11 +192,25 @@ impl Endpoint {
             self.armed.remove(&handle);
             if let Some(connection) = self.connections.get_mut(handle) {
                 connection.handle_timeout(now);
+                if let Some(access_key) = connection.wants_short_h1(now) {
+                    self.shorten_h1(now, handle, &access_key);
+                }
                 self.dirty.mark(handle);
             }
         }
         if !self.punches.is_idle() {
             self.punches.handle_timeout(now);
+        }
+    }
+
+    /// Gives a dial without an answer a short H1, with an ephemeral key of its own.
+    #[cold]
+    fn shorten_h1(&mut self, now: Time, handle: ConnectionHandle, access_key: &AccessKey) {
+        let unix_seconds = self.unix_seconds(now);
+        let ephemeral = self.ephemerals.take(&mut self.secrets);
+        let identity = &self.config.identity;
+        if let Some(connection) = self.connections.get_mut(handle) {
+            connection.shorten_h1(&DialArgs { identity, access_key, ephemeral, unix_seconds });
         }
     }
 

@@ -122,6 +122,8 @@ pub enum CloseKind {
     Violation,
     /// A key reached its limit.
     KeyLimit,
+    /// The path drops packets of the smallest size.
+    PathMtu,
 }
 
 impl Event {
@@ -142,6 +144,7 @@ impl CloseKind {
             CloseReason::HandshakeTimeout => (Self::HandshakeTimeout, None),
             CloseReason::Violation(violation) => (Self::Violation, Some(violation.code)),
             CloseReason::KeyLimit => (Self::KeyLimit, None),
+            CloseReason::PathMtu => (Self::PathMtu, None),
         }
     }
 }

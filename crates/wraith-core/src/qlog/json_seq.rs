@@ -123,6 +123,7 @@ fn write_data(out: &mut Vec<u8>, event: &Event) {
                 CloseKind::HandshakeTimeout => ("local", "handshake_timeout"),
                 CloseKind::Violation => ("local", "protocol_violation"),
                 CloseKind::KeyLimit => ("local", "key_limit"),
+                CloseKind::PathMtu => ("local", "path_mtu"),
             };
             put(out, format_args!("\"owner\":\"{owner}\",\"trigger\":\"{trigger}\""));
             if let Some(code) = code {

@@ -166,6 +166,12 @@ impl<F> Recovery<F> {
         }
     }
 
+    /// Delays later packets by the PADDING of a packet that is not ack-eliciting. The window does
+    /// not count such a packet, because nothing acknowledges it.
+    pub fn on_padding_sent(&mut self, bytes: u32) {
+        self.path.on_padding_sent(bytes);
+    }
+
     /// Skips packet number `pn`: the next packet has a higher one. A peer that acknowledges `pn`
     /// violates the protocol.
     pub fn on_skipped(&mut self, pn: u64) {

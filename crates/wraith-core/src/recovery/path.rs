@@ -312,6 +312,10 @@ impl Path {
         u64::from(self.mtu)
     }
 
+    pub(super) fn on_padding_sent(&mut self, bytes: u32) {
+        self.pacer.spend(bytes);
+    }
+
     pub(super) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu;
         self.controller.set_mtu(mtu);

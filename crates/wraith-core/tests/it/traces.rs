@@ -75,7 +75,7 @@ fn a_connection_is_traced_where_it_changes_and_not_for_each_packet() {
         "{lines:#?}"
     );
     assert_eq!((count("how=Local"), count("how=Peer code=291")), (1, 1), "{lines:#?}");
-    assert_eq!(count("mtu=1400"), 2, "{lines:#?}");
+    assert!((1..=6).contains(&count("path MTU raised")), "{lines:#?}");
     assert!(sent > 2000 && lines.len() < 30, "{} lines for {sent} datagrams", lines.len());
 
     let all = lines.join("\n");
