@@ -24,6 +24,7 @@
 
 mod blocked;
 mod candidates;
+mod drawn_sizes;
 mod handshake;
 mod migration;
 mod ratchet;
@@ -211,7 +212,7 @@ impl Connection {
     fn new(now: Time, parts: ConnectionArgs, state: ConnectionState) -> Self {
         let ConnectionArgs { role, mut config, pool, peer, remote, mut rng, secrets } = parts;
         config.initial_mtu =
-            transmit::draw_initial_mtu(config.initial_mtu, config.max_mtu, &mut rng);
+            drawn_sizes::draw_initial_mtu(config.initial_mtu, config.max_mtu, &mut rng);
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let start = LogStart::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
@@ -249,7 +250,7 @@ impl Connection {
             next_pn: 0,
             skip_pn: SKIP_RANGE_FIRST + rng.next_u64() % SKIP_RANGE_FIRST,
             skip_range: SKIP_RANGE_FIRST,
-            next_mtu_probe: transmit::draw_first_mtu_probe(&mut rng),
+            next_mtu_probe: drawn_sizes::draw_first_mtu_probe(&mut rng),
             probes: 0,
             ping: false,
             idle_timeout: config.idle_timeout,

@@ -11,7 +11,7 @@ use rand_core::Rng;
 use super::{Connection, ConnectionState};
 use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
-use crate::mtud::{INITIAL_JITTER, MTU_MIN};
+use crate::mtud::MTU_MIN;
 use crate::path::Response;
 use crate::recovery::{Budget, SentPacket};
 use crate::{CloseReason, PathAddr, Time, code};
@@ -35,17 +35,6 @@ const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// second. The pacer delays data by a probe's size, so on a slower path a search would hold data
 /// back for minutes.
 const PROBES_PER_SECOND_MIN: u64 = 10;
-/// Number of first packets of each side whose sizes are drawn, because those of the frames would
-/// identify the protocol.
-const DRAWN_PACKETS: u64 = 20;
-/// A full packet among them is smaller by up to this fraction of the path MTU.
-const DRAWN_CUT_FRACTION: usize = 4;
-/// Any other packet among them gets up to this many bytes of PADDING.
-const DRAWN_PADDING_MAX: usize = 512;
-/// The first MTU probe is sent after up to this many packets, and the next ones after up to
-/// [`PACKETS_BETWEEN_PROBES_MAX`].
-const PACKETS_BEFORE_PROBE_MAX: u64 = 24;
-const PACKETS_BETWEEN_PROBES_MAX: u64 = 8;
 /// Maximum range, in packets, within which a packet number is skipped. The range doubles up to this
 /// value.
 const SKIP_RANGE_MAX: u64 = 1 << 14;
@@ -217,8 +206,7 @@ impl Connection {
         }
         let affordable = self.recovery.pacing_rate() / PROBES_PER_SECOND_MIN;
         let probe = self.path.mtud.poll_probe_within(now, affordable, &mut self.rng)?;
-        self.next_mtu_probe =
-            self.stats.packets_sent + 2 + self.rng.next_u64() % PACKETS_BETWEEN_PROBES_MAX;
+        self.draw_next_mtu_probe();
         let size = usize::from(probe).min(buf.len());
         let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
         out.ping();
@@ -237,7 +225,7 @@ impl Connection {
         // From the second probe timeout on, use small packets: the path MTU may have shrunk.
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
         let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
-        let is_drawn = self.stats.packets_sent < DRAWN_PACKETS;
+        let is_drawn = self.has_drawn_sizes();
         let (mtu, count_max) =
             if is_drawn { (self.draw_full_size(mtu), 1) } else { (mtu, SEGMENTS_MAX) };
         let mut budget = self.data_budget(now, mtu);
@@ -270,25 +258,6 @@ impl Connection {
         }
         let ecn = ect0.then_some(Ecn::Ect0);
         (len > 0).then_some(Transmit { to: self.path.remote, ecn, len, segment })
-    }
-
-    /// Draws the size of a full packet among the first ones. Frames that cannot be split get the
-    /// whole MTU.
-    #[cold]
-    fn draw_full_size(&mut self, mtu: usize) -> usize {
-        if !self.datagrams.is_empty() || self.ratchet.due {
-            return mtu;
-        }
-        mtu - self.rng.next_u32() as usize % (mtu / DRAWN_CUT_FRACTION)
-    }
-
-    /// Pads one of the first packets. Returns the bytes of PADDING.
-    #[cold]
-    fn pad(&mut self, out: &mut FrameWriter<'_>) -> usize {
-        let room = out.remaining().min(DRAWN_PADDING_MAX);
-        let bytes = self.rng.next_u32() as usize % (room + 1);
-        out.padding(bytes);
-        bytes
     }
 
     /// Returns the bytes of ack-eliciting packets that may be sent now.
@@ -365,7 +334,7 @@ impl Connection {
             return None;
         }
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
-        if self.stats.packets_sent < DRAWN_PACKETS {
+        if self.has_drawn_sizes() {
             let bytes = self.pad(&mut out);
             if !eliciting {
                 self.recovery.on_padding_sent(bytes as u32);
@@ -500,17 +469,6 @@ impl Connection {
         self.frequency.pending = true;
         self.recovery.set_ack_request(packets, self.frequency.delay);
     }
-}
-
-/// Draws the initial size of full packets, if the search may raise it.
-pub(super) fn draw_initial_mtu(initial: u16, max: u16, rng: &mut impl Rng) -> u16 {
-    let cut = if max > initial { rng.next_u32() % (u32::from(INITIAL_JITTER) + 1) } else { 0 };
-    initial.saturating_sub(cut as u16)
-}
-
-/// Draws the number of packets before the first MTU probe.
-pub(super) fn draw_first_mtu_probe(rng: &mut impl Rng) -> u64 {
-    1 + rng.next_u64() % PACKETS_BEFORE_PROBE_MAX
 }
 
 /// Pads a packet to the end of its room.

@@ -1,0 +1,65 @@
+//! Random sizes of the first packets, and random moments of MTU probes (SPEC §7). Fixed ones would
+//! identify the protocol, although every byte looks random.
+//!
+//! Invariant: the cost is bounded by [`DRAWN_PACKETS`] packets of each side.
+
+use rand_core::Rng;
+
+use super::Connection;
+use crate::frame::FrameWriter;
+use crate::mtud::INITIAL_JITTER;
+
+/// Number of first packets of each side whose sizes are drawn, because those of the frames would
+/// identify the protocol.
+const DRAWN_PACKETS: u64 = 20;
+/// A full packet among them is smaller by up to this fraction of the path MTU.
+const DRAWN_CUT_FRACTION: usize = 4;
+/// Any other packet among them gets up to this many bytes of PADDING.
+const DRAWN_PADDING_MAX: usize = 512;
+/// The first MTU probe is sent after up to this many packets, and the next ones after up to
+/// [`PACKETS_BETWEEN_PROBES_MAX`].
+const PACKETS_BEFORE_PROBE_MAX: u64 = 24;
+const PACKETS_BETWEEN_PROBES_MAX: u64 = 8;
+
+impl Connection {
+    /// Returns true while the sizes of packets are drawn.
+    pub(super) fn has_drawn_sizes(&self) -> bool {
+        self.stats.packets_sent < DRAWN_PACKETS
+    }
+
+    /// Draws the number of packets before the next MTU probe.
+    pub(super) fn draw_next_mtu_probe(&mut self) {
+        let packets = 2 + self.rng.next_u64() % PACKETS_BETWEEN_PROBES_MAX;
+        self.next_mtu_probe = self.stats.packets_sent + packets;
+    }
+
+    /// Draws the size of a full packet among the first ones. Frames that cannot be split get the
+    /// whole MTU.
+    #[cold]
+    pub(super) fn draw_full_size(&mut self, mtu: usize) -> usize {
+        if !self.datagrams.is_empty() || self.ratchet.due {
+            return mtu;
+        }
+        mtu - self.rng.next_u32() as usize % (mtu / DRAWN_CUT_FRACTION)
+    }
+
+    /// Pads one of the first packets. Returns the bytes of PADDING.
+    #[cold]
+    pub(super) fn pad(&mut self, out: &mut FrameWriter<'_>) -> usize {
+        let room = out.remaining().min(DRAWN_PADDING_MAX);
+        let bytes = self.rng.next_u32() as usize % (room + 1);
+        out.padding(bytes);
+        bytes
+    }
+}
+
+/// Draws the initial size of full packets, if the search may raise it.
+pub(super) fn draw_initial_mtu(initial: u16, max: u16, rng: &mut impl Rng) -> u16 {
+    let cut = if max > initial { rng.next_u32() % (u32::from(INITIAL_JITTER) + 1) } else { 0 };
+    initial.saturating_sub(cut as u16)
+}
+
+/// Draws the number of packets before the first MTU probe.
+pub(super) fn draw_first_mtu_probe(rng: &mut impl Rng) -> u64 {
+    1 + rng.next_u64() % PACKETS_BEFORE_PROBE_MAX
+}
