@@ -34,6 +34,8 @@ const COMMON_SIZES: [u16; 8] = [MTU_BASE, 1452, 1472, 8952, 16_384, 32_768, 49_1
 /// Exact sizes of common paths: tunnels with 1280 and 1420 bytes, PPPoE, Ethernet and jumbo frames,
 /// each under IPv6 and IPv4.
 const EXACT_SIZES: [u16; 11] = [1200, 1232, 1252, 1372, 1392, 1444, 1464, 1452, 1472, 8952, 8972];
+/// Largest exact size that is probed. Above it a probe gains less than the data that it delays.
+const EXACT_SIZE_MAX: u16 = 9000;
 /// Probes of a common size are smaller by up to this fraction of it.
 const JITTER_FRACTION: u16 = 64;
 /// Lost probes after which a size is treated as too large (MAX_PROBES, RFC 8899 §5.1.2).
@@ -48,9 +50,11 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 const EXACT_AFTER: Duration = Duration::from_secs(1);
 /// Lost large packets in a row that indicate a black hole.
 const BLACK_HOLE_LOSSES: u8 = 6;
-/// The same for packets of [`MTU_MIN`] bytes, whose loss ends the connection. They have to span
-/// [`UNUSABLE_TIME`], so that a third party that carries copies of small packets faster than the path
-/// ends no connection: the large ones arrive within that time, too.
+/// Time that these losses have to span if packets of at most [`MTU_BASE`] bytes got lost, which nearly
+/// every path carries. A third party may carry copies of small packets faster than the path; large
+/// ones then seem lost and arrive within this time.
+const BLACK_HOLE_TIME: Duration = Duration::from_millis(500);
+/// The same for packets of [`MTU_MIN`] bytes, whose loss ends the connection.
 const UNUSABLE_LOSSES: u8 = 12;
 const UNUSABLE_TIME: Duration = Duration::from_secs(3);
 
@@ -196,7 +200,8 @@ impl MtuDiscovery {
     /// Returns the next exact size slightly above the present one.
     fn exact_size(&self) -> Option<u16> {
         let above = |size: &u16| *size > self.current && u32::from(*size) < self.too_large;
-        let size = EXACT_SIZES.into_iter().chain([self.max]).filter(above).min()?;
+        let sizes = EXACT_SIZES.into_iter().chain([self.max]).filter(above);
+        let size = sizes.min().filter(|size| *size <= EXACT_SIZE_MAX)?;
         (size - self.current <= SEARCH_STEP_MIN.max(size / JITTER_FRACTION)).then_some(size)
     }
 
@@ -264,12 +269,16 @@ impl MtuDiscovery {
             self.large_losses_since = now;
         }
         self.large_losses = self.large_losses.saturating_add(1);
-        if self.current == MTU_MIN {
-            let lasts = now - self.large_losses_since >= UNUSABLE_TIME;
-            return (self.large_losses >= UNUSABLE_LOSSES && lasts).then_some(BlackHole::Unusable);
-        }
-        if self.large_losses < BLACK_HOLE_LOSSES {
+        let (losses, time) = match self.current {
+            MTU_MIN => (UNUSABLE_LOSSES, UNUSABLE_TIME),
+            ..=MTU_BASE => (BLACK_HOLE_LOSSES, BLACK_HOLE_TIME),
+            _ => (BLACK_HOLE_LOSSES, Duration::ZERO),
+        };
+        if self.large_losses < losses || now - self.large_losses_since < time {
             return None;
+        }
+        if self.current == MTU_MIN {
+            return Some(BlackHole::Unusable);
         }
         self.restart(self.fallback());
         Some(BlackHole::Lowered(self.current))
@@ -326,7 +335,8 @@ mod tests {
         let probes = search(&mut mtud, Time::ZERO, 65_000, &[], &mut rng());
         assert!((5..=COMMON_SIZES.len() - 1).contains(&probes.len()), "{probes:?}");
         assert!(mtud.current() >= 65_000 - 65_000 / 64);
-        assert_eq!(search_exactly(&mut MtuDiscovery::new(1200, 65_000), 65_000), 65_000);
+        search(&mut mtud, Time::ZERO + EXACT_AFTER * 4, 65_000, &[], &mut rng());
+        assert_eq!(probes.last(), Some(&mtud.current()), "no exact size is worth a probe here");
     }
 
     #[test]
@@ -401,22 +411,23 @@ mod tests {
     fn a_path_below_the_base_falls_back_to_the_least_size_and_one_below_that_is_unusable() {
         let (mut mtud, mut rng) = (MtuDiscovery::new(MTU_BASE, 9000), rng());
         mtud.on_packet_acked(1, 660);
-        let lost = (2..8).filter_map(|pn| mtud.on_packet_lost(Time::ZERO, pn, 1200));
-        assert_eq!(lost.collect::<Vec<_>>(), [BlackHole::Lowered(MTU_MIN)]);
+        assert!((2..20).all(|pn| mtud.on_packet_lost(Time::ZERO, pn, 1200).is_none()));
+        let lowered = mtud.on_packet_lost(Time::ZERO + BLACK_HOLE_TIME, 20, 1200);
+        assert_eq!(lowered, Some(BlackHole::Lowered(MTU_MIN)));
         let (mut good, mut bad) = (mtud.clone(), mtud);
         search(&mut good, Time::ZERO, 1000, &[], &mut rng);
         assert!((968..=1000).contains(&good.current()));
         // Losses that a newer full packet overtook do not count.
-        bad.on_packet_acked(20, 660);
-        assert!((8..20).all(|pn| bad.on_packet_lost(Time::ZERO, pn, 660).is_none()));
-        bad.on_packet_acked(40, 40);
+        bad.on_packet_acked(40, 660);
+        assert!((21..40).all(|pn| bad.on_packet_lost(Time::ZERO, pn, 660).is_none()));
+        bad.on_packet_acked(60, 40);
         // Losses of a moment may be a detour of the small packets.
-        assert!((21..50).all(|pn| bad.on_packet_lost(Time::ZERO, pn, 660).is_none()));
+        assert!((41..70).all(|pn| bad.on_packet_lost(Time::ZERO, pn, 660).is_none()));
         let mut late = bad.clone();
         let after = Time::ZERO + UNUSABLE_TIME;
         late.on_spurious_losses(1);
-        assert_eq!(late.on_packet_lost(after, 50, 660), None);
-        let lost = (50..51).filter_map(|pn| bad.on_packet_lost(after, pn, 660));
+        assert_eq!(late.on_packet_lost(after, 70, 660), None);
+        let lost = (70..71).filter_map(|pn| bad.on_packet_lost(after, pn, 660));
         assert_eq!(lost.collect::<Vec<_>>(), [BlackHole::Unusable]);
     }
 

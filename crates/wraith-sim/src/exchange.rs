@@ -28,7 +28,7 @@ const STOP_CODE: u64 = 0x102;
 /// Bytes that a slow reader waits for before it reads again.
 const READ_QUANTUM: u64 = 16 * 1024;
 /// Bytes of one unreliable datagram: fits the smallest MTU.
-const DATAGRAM_BYTES: usize = 900;
+const DATAGRAM_BYTES: usize = 600;
 /// Pattern number of the datagrams' content; each stream has two numbers, counted from 0.
 const DATAGRAM_PATTERN: u64 = u64::MAX;
 

@@ -93,8 +93,9 @@ impl Connection {
     }
 
     /// Returns the largest datagram that can be sent now, in bytes; 0 if the peer accepts no
-    /// datagrams. The value grows with path MTU discovery and falls when the path changes. It is at
-    /// most 10 ms old while streams make progress.
+    /// datagrams. The value grows with path MTU discovery and falls when the path changes, but not
+    /// below 627 bytes unless the peer accepts less. It is at most 10 ms old while streams make
+    /// progress.
     pub fn max_datagram_len(&self) -> usize {
         lock(&self.shared().state).datagram_max
     }

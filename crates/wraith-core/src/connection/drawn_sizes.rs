@@ -16,8 +16,9 @@ const DRAWN_PACKETS: u64 = 20;
 const DRAWN_CUT_FRACTION: usize = 4;
 /// Any other packet among them gets up to this many bytes of PADDING.
 const DRAWN_PADDING_MAX: usize = 512;
-/// The first MTU probe is sent after up to this many packets, and the next ones after up to
-/// [`PACKETS_BETWEEN_PROBES_MAX`].
+/// The first MTU probe is sent after up to this many ack-eliciting packets, and the next ones after
+/// 2 and up to [`PACKETS_BETWEEN_PROBES_MAX`] minus 1 more. The pacer delays data by a probe's size,
+/// so without data in between the delays would add up.
 const PACKETS_BEFORE_PROBE_MAX: u64 = 24;
 const PACKETS_BETWEEN_PROBES_MAX: u64 = 8;
 
@@ -29,8 +30,7 @@ impl Connection {
 
     /// Draws the number of packets before the next MTU probe.
     pub(super) fn draw_next_mtu_probe(&mut self) {
-        let packets = 2 + self.rng.next_u64() % PACKETS_BETWEEN_PROBES_MAX;
-        self.next_mtu_probe = self.stats.packets_sent + packets;
+        self.packets_before_mtu_probe = 2 + self.rng.next_u64() % PACKETS_BETWEEN_PROBES_MAX;
     }
 
     /// Draws the size of a full packet among the first ones. Frames that cannot be split get the

@@ -170,8 +170,8 @@ pub struct Connection {
     /// The next packet number to skip, and the range from which the one after it is drawn.
     skip_pn: u64,
     skip_range: u64,
-    /// Number of sent packets from which the next MTU probe may be sent.
-    next_mtu_probe: u64,
+    /// Number of ack-eliciting packets that go out before the next MTU probe.
+    packets_before_mtu_probe: u64,
     /// Probe packets to send regardless of congestion control.
     probes: u8,
     ping: bool,
@@ -250,7 +250,7 @@ impl Connection {
             next_pn: 0,
             skip_pn: SKIP_RANGE_FIRST + rng.next_u64() % SKIP_RANGE_FIRST,
             skip_range: SKIP_RANGE_FIRST,
-            next_mtu_probe: drawn_sizes::draw_first_mtu_probe(&mut rng),
+            packets_before_mtu_probe: drawn_sizes::draw_first_mtu_probe(&mut rng),
             probes: 0,
             ping: false,
             idle_timeout: config.idle_timeout,
@@ -311,7 +311,8 @@ impl Connection {
     }
 
     /// Returns the maximum length of an unreliable datagram now, in bytes, as limited by the path
-    /// and the peer. Returns 0 if the peer accepts none.
+    /// and the peer. Returns 0 if the peer accepts none. The path allows at least 627 bytes, on the
+    /// narrowest one that is used.
     pub fn max_datagram_len(&self) -> usize {
         let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
         let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);

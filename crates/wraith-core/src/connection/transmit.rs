@@ -201,7 +201,7 @@ impl Connection {
         if self.confirming.is_some() || self.recovery.bytes_in_flight() == 0 {
             return None;
         }
-        if self.stats.packets_sent < self.next_mtu_probe {
+        if self.packets_before_mtu_probe > 0 {
             return None;
         }
         let affordable = self.recovery.pacing_rate() / PROBES_PER_SECOND_MIN;
@@ -224,16 +224,16 @@ impl Connection {
         self.advance_phase(now);
         // From the second probe timeout on, use small packets: the path MTU may have shrunk.
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
-        let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
+        let full = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
         let is_drawn = self.has_drawn_sizes();
         let (mtu, count_max) =
-            if is_drawn { (self.draw_full_size(mtu), 1) } else { (mtu, SEGMENTS_MAX) };
-        let mut budget = self.data_budget(now, mtu);
+            if is_drawn { (self.draw_full_size(full), 1) } else { (full, SEGMENTS_MAX) };
+        let mut budget = self.data_budget(now, full);
         let ect0 = self.recovery.marks_ecn(now);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < count_max && len + mtu <= buf.len() {
             // Request an immediate ACK of the last packet of a flight that measures the round trip.
-            let prompt = budget <= mtu as u64 && self.recovery.wants_prompt_acks();
+            let prompt = budget <= full as u64 && self.recovery.wants_prompt_acks();
             let data = Data { allowed: budget > 0, prompt, ect0 };
             let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], data) else {
                 break;
@@ -392,6 +392,9 @@ impl Connection {
         let pn = self.next_pn;
         let len = self.seal_packet(payload, buf);
         packet.size = len as u32;
+        if packet.ack_eliciting && !packet.mtu_probe {
+            self.packets_before_mtu_probe = self.packets_before_mtu_probe.saturating_sub(1);
+        }
         if packet.ack_eliciting && self.recovery.bytes_in_flight() == 0 {
             self.restart_idle_timer(now);
         }

@@ -86,7 +86,8 @@ fn a_ratchet_that_is_half_done_when_the_path_changes_is_finished_on_the_other() 
         .configure(often)
         .both(hops![Rate::mbit(20), Delay::ms(30), Loss::percent(1.0)])
         .nat_rebinding(&rebindings)
-        .exchange(Exchange::streams(1, 2_000_000, 2_000_000).eager())
+        // Enough for four rebindings at the full rate of the path.
+        .exchange(Exchange::streams(1, 6_000_000, 6_000_000).eager())
         .within(Duration::from_secs(30))
         .seeds(0..10)
         .run();
