@@ -9,8 +9,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpSocket, lookup_host};
 use tokio::time::timeout;
 
 use crate::place::BoxFuture;
@@ -18,6 +19,10 @@ use crate::place::BoxFuture;
 /// Time limit per address of a server. A name may have several addresses, and some may be
 /// unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// TCP segments of a [narrow](Connect::connect_narrow) connection, with the options of TCP. With the
+/// headers of IPv6 and TCP, they have 572 bytes.
+const NARROW_SEGMENT_BYTES: u32 = 512;
 
 /// A byte stream to a server.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -45,6 +50,12 @@ pub type Connecting<'a> = BoxFuture<'a, io::Result<Connected>>;
 pub trait Connect: Send + Sync + fmt::Debug {
     /// Connects to `port` of `host`, a name or an IP address without brackets.
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a>;
+
+    /// Like [`connect`](Self::connect), with TCP segments that fit a path of 576 bytes, for a path
+    /// that drops larger packets without a message. The default does not limit them.
+    fn connect_narrow<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        self.connect(host, port)
+    }
 }
 
 /// Connects directly by TCP, trying the addresses of a name in turn.
@@ -53,21 +64,35 @@ pub struct Direct;
 
 impl Connect for Direct {
     fn connect<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
-        Box::pin(async move {
-            let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-            for address in lookup_host((host, port)).await? {
-                match connect_to(address).await {
-                    Ok(connected) => return Ok(connected),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        })
+        Box::pin(connect_to_any(host, port, None))
+    }
+
+    fn connect_narrow<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        Box::pin(connect_to_any(host, port, Some(NARROW_SEGMENT_BYTES)))
     }
 }
 
-async fn connect_to(address: SocketAddr) -> io::Result<Connected> {
-    let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
+async fn connect_to_any(
+    host: &str,
+    port: u16,
+    segment_bytes: Option<u32>,
+) -> io::Result<Connected> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in lookup_host((host, port)).await? {
+        match connect_to(address, segment_bytes).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn connect_to(address: SocketAddr, segment_bytes: Option<u32>) -> io::Result<Connected> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    if let Some(bytes) = segment_bytes {
+        SockRef::from(&socket).set_tcp_mss(bytes)?;
+    }
+    let stream = timeout(CONNECT_TIMEOUT, socket.connect(address)).await;
     let stream = stream.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
     stream.set_nodelay(true)?;
     Ok(Connected { stream: Box::new(stream), udp: Some(address.ip().to_canonical()) })

@@ -199,7 +199,8 @@ impl Initiator {
     }
 
     /// Ends the handshake. Returns H3, to be retransmitted unchanged, and the session keys. H3 has
-    /// a length in [`H3_BYTES`] and is no longer than H1: the path may drop longer datagrams. `hello.node_id` is the initiator's own NodeId.
+    /// a length in [`H3_BYTES`] and is no longer than H1: the path may drop longer datagrams.
+    /// `hello.node_id` is the initiator's own NodeId.
     ///
     /// # Panics
     /// If [`read_h2`](Self::read_h2) has not returned the responder's hello yet.

@@ -1,8 +1,8 @@
 //! UDP address binding: a client proves to its relay where it receives UDP (SPEC §13.6).
 //!
-//! The messages are short and sealed, with the header of any other datagram. The ID of a client's
-//! message is derived from its counter and used once: the relay knows the next [`BIND_WINDOW`] IDs of
-//! every session, at whatever address the client is, and nobody else can tell whose ID it is.
+//! The messages are sealed, with the header of any other datagram. The ID of a client's message is
+//! derived from its counter and used once: the relay knows the next [`BIND_WINDOW`] IDs of every
+//! session, at whatever address the client is, and nobody else can tell whose ID it is.
 //!
 //! ```text
 //! client                                   relay
@@ -12,10 +12,14 @@
 //!                            ◀─────────    Bound(4, the observed address)
 //! ```
 //!
+//! Until the path is bound, a Bind has the length of a large datagram, and Bound has the length of
+//! its Bind. So a path that drops large datagrams is never bound, and they go over TLS.
+//!
 //! Invariants: the counters of a session rise strictly, whatever a message's outcome, so a replay
 //! has no effect. A response is never longer than its request.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use wraith_crypto::aead::NONCE_BYTES;
 use wraith_crypto::{AeadKey, MaskKey, Suite, TAG_BYTES, kdf};
@@ -33,13 +37,16 @@ const BODY_BYTES: usize = 1 + 8 + 8 + ADDRESS_BYTES;
 /// Length of a datagram without padding. Every message has at least this length, so a response
 /// never exceeds its request.
 pub const BINDING_MIN: usize = HEADER_BYTES + NONCE_BYTES + BODY_BYTES + TAG_BYTES;
-/// Most bytes of padding in a client's message. Without padding all messages would have one length.
-const PADDING_MAX: u64 = 160;
 /// Number of counters after the highest one that the relay recognises. A client that gets no answer
 /// reports its counter over TLS before it has used them up.
 pub const BIND_WINDOW: u64 = 16;
+/// Lengths of requests that confirm a bound path. Without padding all would have one length.
+const CONFIRMATION_BYTES: RangeInclusive<usize> = BINDING_MIN..=BINDING_MIN + 160;
+/// Lengths of requests that test a path: from the longest datagram of a short handshake (SPEC §3.4,
+/// 720 bytes and a header) to the largest UDP payload of every IPv6 path.
+const TEST_BYTES: RangeInclusive<usize> = 736..=1232;
 /// Longest message accepted: the longest that a client sends.
-pub const BINDING_MAX: usize = BINDING_MIN + PADDING_MAX as usize;
+pub const BINDING_MAX: usize = *TEST_BYTES.end();
 
 /// Messages of the binding protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,10 +119,9 @@ impl BindingKeys {
         }
     }
 
-    /// Seals a client's message. It gets random padding.
-    pub fn seal_up(&self, message: &Binding, random: &mut Random) -> Vec<u8> {
-        let padding = random.below(PADDING_MAX + 1) as usize;
-        let mut datagram = self.seal(Direction::Up, message, padding, random);
+    /// Seals a client's message in a datagram of `len` bytes, at least [`BINDING_MIN`].
+    pub fn seal_up(&self, message: &Binding, len: usize, random: &mut Random) -> Vec<u8> {
+        let mut datagram = self.seal(Direction::Up, message, len, random);
         let (Binding::Bind { counter, .. }
         | Binding::Challenge { counter, .. }
         | Binding::Bound { counter, .. }) = message;
@@ -123,29 +129,43 @@ impl BindingKeys {
         datagram
     }
 
-    /// Seals a response, with the ID under `mask`. It gets no padding, so it is never longer than
-    /// its request.
-    pub fn seal_down(&self, mask: &MaskKey, message: &Binding, random: &mut Random) -> Vec<u8> {
-        let mut datagram = self.seal(Direction::Down, message, 0, random);
+    /// Seals a response in a datagram of `len` bytes, with the ID under `mask`. A response must not
+    /// be longer than its request.
+    pub fn seal_down(
+        &self,
+        mask: &MaskKey,
+        message: &Binding,
+        len: usize,
+        random: &mut Random,
+    ) -> Vec<u8> {
+        let mut datagram = self.seal(Direction::Down, message, len, random);
         header::write(mask, &self.down_tag, self.id, &mut datagram);
         datagram
     }
 
-    /// Seals `message` behind an empty header.
+    /// Draws the length of a client's message. Before the path `is_bound`, the message tests whether
+    /// the path carries large datagrams.
+    pub fn draw_len(is_bound: bool, random: &mut Random) -> usize {
+        let range = if is_bound { CONFIRMATION_BYTES } else { TEST_BYTES };
+        range.start() + random.below((range.end() - range.start() + 1) as u64) as usize
+    }
+
+    /// Seals `message` behind an empty header, in a datagram of `len` bytes, at least
+    /// [`BINDING_MIN`].
     fn seal(
         &self,
         direction: Direction,
         message: &Binding,
-        padding: usize,
+        len: usize,
         random: &mut Random,
     ) -> Vec<u8> {
         let (key, _) = self.keys(direction);
-        let mut datagram = Vec::with_capacity(BINDING_MIN + padding);
+        let mut datagram = Vec::with_capacity(len);
         datagram.extend_from_slice(&[0; HEADER_BYTES]);
         let nonce: [u8; NONCE_BYTES] = random.bytes();
         datagram.extend_from_slice(&nonce);
         message.encode(&mut datagram);
-        datagram.resize(BINDING_MIN - TAG_BYTES + padding, 0);
+        datagram.resize(len.max(BINDING_MIN) - TAG_BYTES, 0);
         let sealed =
             key.seal(nonce, &self.id.to_be_bytes(), &mut datagram[HEADER_BYTES + NONCE_BYTES..]);
         datagram.extend_from_slice(&sealed);
@@ -226,8 +246,8 @@ mod tests {
         random: &mut Random,
     ) -> Vec<u8> {
         match direction {
-            Direction::Up => keys.seal_up(message, random),
-            Direction::Down => keys.seal_down(mask, message, random),
+            Direction::Up => keys.seal_up(message, BINDING_MIN, random),
+            Direction::Down => keys.seal_down(mask, message, BINDING_MIN, random),
         }
     }
 
@@ -257,7 +277,7 @@ mod tests {
     fn a_message_with_a_modified_byte_does_not_open() {
         let mask = MaskKey::new([1; 32]);
         let keys = BindingKeys::new(&[2; 32], 3);
-        let datagram = keys.seal_down(&mask, &MESSAGES[1].1, &mut Random::new().unwrap());
+        let datagram = keys.seal_down(&mask, &MESSAGES[1].1, 200, &mut Random::new().unwrap());
         for i in 8..datagram.len() {
             let mut changed = datagram.clone();
             changed[i] ^= 0x40;
@@ -266,14 +286,18 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_is_longer_than_its_request() {
+    fn a_message_has_the_length_that_was_drawn_for_it() {
         let (mask, keys) = (MaskKey::new([1; 32]), BindingKeys::new(&[2; 32], 3));
         let mut random = Random::new().unwrap();
-        for (direction, message) in MESSAGES {
-            let len = sealed(&keys, &mask, direction, &message, &mut random).len();
-            match direction {
-                Direction::Up => assert!((BINDING_MIN..=BINDING_MAX).contains(&len)),
-                Direction::Down => assert_eq!(len, BINDING_MIN),
+        for is_bound in [true, false] {
+            for _ in 0..100 {
+                let len = BindingKeys::draw_len(is_bound, &mut random);
+                let range = if is_bound { CONFIRMATION_BYTES } else { TEST_BYTES };
+                assert!(range.contains(&len) && (BINDING_MIN..=BINDING_MAX).contains(&len));
+                let mut bind = keys.seal_up(&MESSAGES[0].1, len, &mut random);
+                assert_eq!(bind.len(), len);
+                assert_eq!(keys.open(Direction::Up, &mut bind), Some(MESSAGES[0].1));
+                assert_eq!(keys.seal_down(&mask, &MESSAGES[2].1, len, &mut random).len(), len);
             }
         }
     }

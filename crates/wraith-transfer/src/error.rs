@@ -284,6 +284,9 @@ impl TransferError {
         };
         let words = shown(words);
         match *code {
+            wraith_core::code::PATH_MTU => {
+                Self::NetworkLost { why: CloseReason::PathMtu.to_string() }
+            }
             close::WRONG_SECRET => Self::WrongSecret,
             close::POSTPONED if own == Role::Sender => Self::Postponed,
             close::ELSEWHERE if own == Role::Receiver => Self::Elsewhere,
@@ -357,6 +360,15 @@ mod tests {
         ] {
             assert_eq!(over_the_wire(&error, Role::Sender).exit_code(), error.exit_code());
         }
+    }
+
+    #[test]
+    fn both_sides_name_a_path_that_is_too_narrow() {
+        let there = CloseReason::Peer { code: wraith_core::code::PATH_MTU, reason: String::new() };
+        let [here, there] = [CloseReason::PathMtu, there]
+            .map(|reason| TransferError::from_close(&reason, Role::Sender));
+        assert!(here.to_string().contains("drops packets of 660 bytes"), "{here}");
+        assert_eq!(here, there);
     }
 
     #[test]

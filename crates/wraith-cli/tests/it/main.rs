@@ -60,6 +60,7 @@ mod manifest_without_end;
 mod many_networks;
 mod many_senders;
 mod modes;
+mod narrow_paths;
 mod no_network;
 mod offers;
 mod old_copies;

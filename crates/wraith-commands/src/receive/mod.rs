@@ -289,7 +289,7 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
             failure.hint(
-                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer",
+                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer. A path that drops IP packets of 768 bytes needs a relay (--relay)",
             )
         }
         _ => failure,

@@ -16,7 +16,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use wraith_discovery::Stream;
+use tracing::debug;
+use wraith_discovery::{Connected, Stream};
 
 use super::config::RelayConfig;
 use crate::budget::Budget;
@@ -34,6 +35,9 @@ const OUTBOX_BYTES: usize = 1 << 20;
 /// Memory for these datagrams and for incomplete frames. No queue may take more than an eighth of
 /// this memory.
 const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
+
+/// Wait for TLS before the path is assumed to drop full TCP segments.
+const NARROW_AFTER: Duration = Duration::from_secs(4);
 
 /// Frames over TLS.
 pub type TlsFrameStream = FrameStream<TlsStream<Box<dyn Stream>>>;
@@ -96,12 +100,22 @@ pub async fn leave(frame_stream: &mut TlsFrameStream, outbox: &Outbox) {
 pub async fn handshake(
     config: &RelayConfig,
 ) -> Result<(TlsFrameStream, Option<IpAddr>, Pin, Exporter), RelayError> {
-    let connected = config.connect.connect(&config.host, config.port).await;
-    let connected = connected.map_err(RelayError::Unreachable)?;
     let name = ServerName::try_from(config.host.clone());
     let name = name.map_err(|error| RelayError::Unreachable(io::Error::other(error)))?;
     let tls = tls::client_config(config.pin).map_err(|_| RelayError::Protocol)?;
-    let stream = TlsConnector::from(Arc::new(tls)).connect(name, connected.stream).await;
+    let tls = TlsConnector::from(Arc::new(tls));
+    let connected = config.connect.connect(&config.host, config.port).await;
+    let Connected { stream, mut udp } = connected.map_err(RelayError::Unreachable)?;
+    let mut stream = timeout(NARROW_AFTER, tls.connect(name.clone(), stream)).await;
+    if stream.is_err() {
+        // TCP connects and its full segments get lost: the path drops large packets.
+        debug!("TLS got no answer: connecting with small TCP segments");
+        let connected = config.connect.connect_narrow(&config.host, config.port).await;
+        let narrow = connected.map_err(RelayError::Unreachable)?;
+        udp = narrow.udp;
+        stream = Ok(tls.connect(name, narrow.stream).await);
+    }
+    let stream = stream.unwrap_or_else(|elapsed| Err(elapsed.into()));
     let stream = stream.map_err(|error| match tls::pin_mismatch(&error) {
         Some(mismatch) => RelayError::Pin(mismatch),
         None if error.kind() == io::ErrorKind::InvalidData => RelayError::Protocol,
@@ -116,7 +130,7 @@ pub async fn handshake(
     let pin = certificate.and_then(|certificate| tls::pin_of(certificate).ok());
     let pin = pin.ok_or(RelayError::Protocol)?;
     let frame_stream = FrameStream::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
-    Ok((frame_stream, connected.udp, pin, exporter))
+    Ok((frame_stream, udp, pin, exporter))
 }
 
 /// Writes `outbox`, which holds a HELLO, and reads the response.

@@ -208,7 +208,8 @@ impl RawUdp {
     pub fn bind_message(&mut self, counter: u64, challenge: Option<(u64, [u8; 16])>) -> Vec<u8> {
         let (answers, cookie) = challenge.unwrap_or_default();
         let message = Binding::Bind { counter, answers, cookie };
-        self.keys.seal_up(&message, &mut self.random)
+        let len = BindingKeys::draw_len(false, &mut self.random);
+        self.keys.seal_up(&message, len, &mut self.random)
     }
 
     /// Returns a datagram of the end `id`.

@@ -18,6 +18,7 @@ pub(crate) mod access_keys;
 pub(crate) mod attempt;
 pub(crate) mod consent;
 pub(crate) mod dial;
+pub(crate) mod narrow_path;
 pub(crate) mod offer_server;
 pub(crate) mod rediscovery;
 pub(crate) mod retry;

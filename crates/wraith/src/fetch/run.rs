@@ -17,6 +17,7 @@ use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, ResumableTransfer};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::narrow_path::NarrowPath;
 use crate::engine::session::SessionResult;
 use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
@@ -316,7 +317,9 @@ impl ResumableTransfer for FetchAttempt {
             (true, _) => "the ticket names no address and no relay that may be used".to_owned(),
             (false, error) => format!("{error} ({})", tried.join(", ")),
         };
-        let message = format!("the sender cannot be reached: {error}");
+        let narrow = NarrowPath::find(&self.addresses);
+        let narrow = narrow.map(|narrow| format!("; {narrow}")).unwrap_or_default();
+        let message = format!("the sender cannot be reached: {error}{narrow}");
         Error::because(ErrorKind::NotFound, message, Cause::Unreachable(self.addresses.clone()))
     }
 

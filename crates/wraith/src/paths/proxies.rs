@@ -76,6 +76,13 @@ impl Connect for Proxies {
             Ok(Connected { stream: Box::new(stream), udp: None })
         })
     }
+
+    fn connect_narrow<'a>(&'a self, host: &'a str, port: u16) -> Connecting<'a> {
+        match self.for_host(host) {
+            Some(_) => self.connect(host, port),
+            None => Direct.connect_narrow(host, port),
+        }
+    }
 }
 
 impl ConnectRelay for Proxies {

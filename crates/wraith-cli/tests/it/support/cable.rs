@@ -32,21 +32,13 @@ impl Cable {
         }
         for (at, name) in cable.names.iter().enumerate() {
             assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+            // Skips duplicate address detection, because the cable has no other host.
+            Command::new("ip")
+                .args(["netns", "exec", name, "sysctl", "-qw", "net.ipv6.conf.cable.accept_dad=0"])
+                .status()
+                .ok()?;
             if let Some(addresses) = addresses {
                 assert!(ip(&["-n", name, "addr", "add", addresses[at], "dev", "cable"]));
-            } else {
-                // Skips duplicate address detection, because the cable has no other host.
-                Command::new("ip")
-                    .args([
-                        "netns",
-                        "exec",
-                        name,
-                        "sysctl",
-                        "-qw",
-                        "net.ipv6.conf.cable.accept_dad=0",
-                    ])
-                    .status()
-                    .ok()?;
             }
             assert!(ip(&["-n", name, "link", "set", "cable", "up"]));
         }
@@ -81,6 +73,30 @@ impl Cable {
     /// Returns the name of the namespace at one end.
     pub fn name(&self, end: usize) -> &str {
         &self.names[end]
+    }
+
+    /// Sets the MTU of both ends, in bytes of IP.
+    pub fn set_mtu(&self, bytes: u32) {
+        for name in &self.names {
+            assert!(ip(&["-n", name, "link", "set", "cable", "mtu", &bytes.to_string()]));
+        }
+    }
+
+    /// Drops IP packets above `bytes` at both ends, without a message. Returns false without `nft`.
+    pub fn drop_above(&self, bytes: u32) -> bool {
+        if Command::new("nft").arg("--version").output().is_err() {
+            return false;
+        }
+        let chain = format!(
+            "type filter hook input priority 0; iifname \"cable\" meta length > {bytes} drop;"
+        );
+        let rules = format!("table inet narrow {{ chain input {{ {chain} }}; }}");
+        for name in &self.names {
+            // Otherwise the kernel hands over several packets as one large one.
+            assert!(ip(&["-n", name, "link", "set", "cable", "gso_max_segs", "1"]));
+            assert!(ip(&["netns", "exec", name, "nft", &rules]));
+        }
+        true
     }
 
     /// Returns the command, to run at one end.

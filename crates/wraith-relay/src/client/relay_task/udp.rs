@@ -100,7 +100,8 @@ impl RelayTask {
                 if let Some(counter) = self.udp.counter_to_report() {
                     outbox.push_control(|out| ClientFrame::BindFrom(counter).encode(out));
                 }
-                let datagram = keys.binding.seal_up(&message, &mut self.random);
+                let len = BindingKeys::draw_len(self.udp.is_bound(), &mut self.random);
+                let datagram = keys.binding.seal_up(&message, len, &mut self.random);
                 let asked_with = || association.open().map(|open| open.header());
                 if let Some(route) = &self.route
                     && let Some(header) = route.header().or_else(asked_with)

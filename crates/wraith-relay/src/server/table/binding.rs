@@ -42,7 +42,7 @@ impl Table {
         let is_proved = answers != 0
             && answers == client.challenged
             && equal(&cookie, &make_cookie(&self.cookie_key, client.session, answers, from));
-        let answer = if is_bound || is_proved {
+        let (answer, len) = if is_bound || is_proved {
             // A client takes a place at each address that it uses. Without a place for UDP, it
             // gets no answer and stays with TLS.
             let source = Source::of(from.ip());
@@ -61,15 +61,16 @@ impl Table {
             self.addresses.insert(from, number);
             client.challenged = 0;
             self.metrics.bindings.add(u64::from(!is_bound));
-            Binding::Bound { counter, observed: from }
+            // As long as the request: the path has to carry that in both directions.
+            (Binding::Bound { counter, observed: from }, datagram.len())
         } else {
             client.challenged = counter;
             self.metrics.challenges.add(1);
             let cookie = make_cookie(&self.cookie_key, client.session, counter, from);
-            Binding::Challenge { counter, cookie }
+            (Binding::Challenge { counter, cookie }, BINDING_MIN)
         };
         let mask = down_mask(&client.secret);
-        Some(keys.seal_down(&mask, &answer, &mut self.random))
+        Some(keys.seal_down(&mask, &answer, len, &mut self.random))
     }
 
     /// Handles a datagram of `len` bytes of client `number` from an unbound address. Returns the
@@ -93,7 +94,7 @@ impl Table {
         let cookie = make_cookie(&self.cookie_key, client.session, counter, from);
         let keys = BindingKeys::new(&client.secret, client.binding);
         let (mask, challenge) = (down_mask(&client.secret), Binding::Challenge { counter, cookie });
-        Some(keys.seal_down(&mask, &challenge, &mut self.random))
+        Some(keys.seal_down(&mask, &challenge, BINDING_MIN, &mut self.random))
     }
 
     /// Goes on with binding messages from `counter`, at the request of the client.

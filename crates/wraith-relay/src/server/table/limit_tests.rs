@@ -8,7 +8,7 @@ use std::time::Instant;
 use wraith_discovery::rates::Source;
 
 use super::{Action, Forwarded, Table};
-use crate::binding::{Binding, BindingKeys};
+use crate::binding::{BINDING_MIN, Binding, BindingKeys};
 use crate::budget::Budget;
 use crate::frame::{Refusal, Welcome};
 use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId, down_mask, up_mask};
@@ -97,7 +97,7 @@ impl Fixture {
         for counter in 1..3 {
             let (answers, cookie) = challenge;
             let message = Binding::Bind { counter, answers, cookie };
-            let datagram = keys.seal_up(&message, &mut self.random);
+            let datagram = keys.seal_up(&message, BINDING_MIN, &mut self.random);
             let Some(Action::Reply(mut reply)) = self.udp(from, datagram).pop() else {
                 return false;
             };
