@@ -6,9 +6,10 @@ use curve25519_dalek::montgomery::MontgomeryPoint;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 
+use crate::checks::early::{self, HANDSHAKE_DATAGRAMS};
 use crate::checks::ml_kem;
 use crate::curve::{Bytes, encode};
-use crate::driver::{Dial, Packet, random};
+use crate::driver::{Dial, Packet, Session, random};
 use crate::finding::{Finding, judge};
 use crate::suite::{self, Observer};
 
@@ -35,6 +36,8 @@ enum Mistake {
     Dials(fn(&mut [Dial], &mut ChaCha20Rng)),
     /// First datagrams.
     Firsts(fn(&mut [Vec<u8>])),
+    /// Shapes of the first datagrams of sessions.
+    Sessions(fn(&mut Session)),
     /// A packet; the last argument is 8 bytes that belong to its connection and direction.
     Packet(fn(&mut Recorded, &mut ChaCha20Rng, [u8; 8])),
 }
@@ -54,12 +57,14 @@ pub struct Material<'a> {
     pub dials: &'a [Dial],
     /// First datagrams.
     pub firsts: &'a [Vec<u8>],
+    /// Shapes of the first datagrams of sessions.
+    pub sessions: &'a [Session],
     /// Packets of some connections.
     pub packets: &'a [Recorded],
 }
 
 /// All controls.
-pub const CONTROLS: [Control; 12] = [
+pub const CONTROLS: [Control; 13] = [
     Control { name: "representatives of keys of prime order", mistake: Mistake::Dials(clean_keys) },
     Control { name: "X25519 keys as they are", mistake: Mistake::Dials(raw_keys) },
     Control { name: "a version byte", mistake: Mistake::Dials(version) },
@@ -67,6 +72,7 @@ pub const CONTROLS: [Control; 12] = [
     Control { name: "16 bytes in two dials", mistake: Mistake::Dials(sixteen_bytes) },
     Control { name: "the time of the dial, in seconds", mistake: Mistake::Dials(time) },
     Control { name: "sizes in steps of 64", mistake: Mistake::Firsts(steps) },
+    Control { name: "exact sizes of probes and ACKs", mistake: Mistake::Sessions(exact_sizes) },
     Control { name: "a length field", mistake: Mistake::Packet(length) },
     Control { name: "a counter", mistake: Mistake::Packet(counter) },
     Control { name: "a counter under a constant mask", mistake: Mistake::Packet(masked_counter) },
@@ -88,6 +94,11 @@ impl Control {
                 let mut firsts = material.firsts.to_vec();
                 make(&mut firsts);
                 suite::firsts(&firsts)
+            }
+            Mistake::Sessions(make) => {
+                let mut sessions = material.sessions.to_vec();
+                sessions.iter_mut().for_each(make);
+                suite::of("sessions", early::figures(&sessions))
             }
             Mistake::Packet(make) => {
                 let mut observer = Observer::of_connections(every);
@@ -197,6 +208,26 @@ fn counter(packet: &mut Recorded, _: &mut ChaCha20Rng, _: [u8; 8]) {
 fn masked_counter(packet: &mut Recorded, _: &mut ChaCha20Rng, own: [u8; 8]) {
     let masked = packet.index as u64 ^ u64::from_be_bytes(own);
     packet.bytes[..8].copy_from_slice(&masked.to_be_bytes());
+}
+
+/// Gives the datagrams after a handshake the sizes that they had before sizes were drawn: a PING
+/// and ACKs of 29, 33 and 36 bytes, and MTU probes of 1452 and 1472 bytes among packets of 1200.
+fn exact_sizes(session: &mut Session) {
+    let mut next = [0, 0];
+    for shape in &mut session[HANDSHAKE_DATAGRAMS..] {
+        let bulk = shape.direction == 1;
+        shape.len = match (next[shape.direction], bulk) {
+            (0, true) => 29,
+            (1, _) => 1452,
+            (3, _) => 1472,
+            (4.., true) => 1472,
+            (_, true) => 1200,
+            (0, false) => 148,
+            (2, false) => 33,
+            (_, false) => 36,
+        };
+        next[shape.direction] += 1;
+    }
 }
 
 fn connection_id(packet: &mut Recorded, _: &mut ChaCha20Rng, own: [u8; 8]) {

@@ -35,6 +35,10 @@ const SHORT_PHASE_PACKETS: u64 = 2048;
 const RATCHET_BYTES: u64 = 1 << 20;
 /// Offers of both suites, and of ChaCha20-Poly1305 alone.
 const SUITES: [u8; 2] = [0b11, 0b10];
+/// Largest UDP payload of Ethernet under IPv4. The sender's kernel refuses larger datagrams.
+const ETHERNET_PAYLOAD_BYTES: usize = 1472;
+/// Bytes of the request of a session.
+const REQUEST_BYTES: usize = 120;
 /// Largest UDP payloads of connections, in turn.
 const MTUS: [u16; 3] = [1452, 1232, 1372];
 
@@ -59,6 +63,20 @@ pub struct Dial {
     /// Datagrams in the order of sending.
     pub datagrams: Vec<Datagram>,
 }
+
+/// What an observer without keys sees of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Direction; 0 is from the initiator.
+    pub direction: usize,
+    /// Simulated time at which it was sent.
+    pub at: Time,
+    /// Length in bytes.
+    pub len: usize,
+}
+
+/// The first datagrams of a connection, in the order of sending.
+pub type Session = Vec<Shape>;
 
 /// Data volume of one connection, in bytes on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +149,28 @@ pub fn first_datagrams(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     (0..count).map(record).collect()
 }
 
+/// Records the shapes of the first `first` datagrams of each of `count` sessions on Ethernet: a short
+/// request of the initiator, and then bulk from the responder.
+pub fn sessions(count: usize, first: usize, rng: &mut ChaCha20Rng) -> Vec<Session> {
+    let record = |_| {
+        let mut pair = Pair::new(FIRST_DIAL_UNIX_SECONDS, TransportConfig::default(), rng);
+        pair.payload_max = ETHERNET_PAYLOAD_BYTES;
+        let session = std::cell::RefCell::new(Session::new());
+        let mut tap = |direction, at, bytes: &[u8]| {
+            let shape = Shape { direction, at, len: bytes.len() };
+            session.borrow_mut().push(shape);
+        };
+        pair.run(&mut tap, |_| {}, |pair| pair.connected[0] && pair.connected[1]);
+        pair.write_len(0, REQUEST_BYTES);
+        let is_done = |_: &Pair| session.borrow().len() >= first;
+        pair.run(&mut tap, |pair| pair.write(Work::Bulk(1)), is_done);
+        let mut session = session.into_inner();
+        session.truncate(first);
+        session
+    };
+    (0..count).map(record).collect()
+}
+
 /// A sent packet of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -199,6 +239,7 @@ struct Pair {
     wire: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     sent: u64,
     faulty: bool,
+    payload_max: usize,
     rng: ChaCha20Rng,
     buffer: Vec<u8>,
     zeros: Bytes,
@@ -224,6 +265,7 @@ impl Pair {
             wire: BTreeMap::new(),
             sent: 0,
             faulty: false,
+            payload_max: usize::MAX,
             rng: ChaCha20Rng::from_seed(random(rng)),
             buffer: vec![0; 65536],
             zeros: Bytes::from(vec![0; BULK_BYTES]),
@@ -264,6 +306,9 @@ impl Pair {
     fn transmit(&mut self, from: usize, tap: &mut impl FnMut(usize, Time, &[u8])) {
         while let Some(transmit) = self.sides[from].poll_transmit(self.now, &mut self.buffer) {
             for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
+                if bytes.len() > self.payload_max {
+                    continue;
+                }
                 tap(from, self.now, bytes);
                 let (chance, late) = (self.rng.next_u32() % 1000, self.rng.next_u64());
                 // One in a hundred is lost, one in two hundred arrives twice.
@@ -304,11 +349,7 @@ impl Pair {
 
     fn write(&mut self, work: Work) {
         for side in 0..2 {
-            let handle = self.handles[side].expect("both are connected");
-            let connection = self.sides[side].connection(handle).expect("it is alive");
-            let stream = &mut self.streams[side];
-            let id = *stream.get_or_insert_with(|| connection.open_stream().expect("the first"));
-            let room = connection.send_capacity(id);
+            let room = self.room(side);
             let len = match work {
                 Work::Bulk(writer) if writer == side => room.min(BULK_BYTES),
                 Work::Bulk(_) => 0,
@@ -317,9 +358,25 @@ impl Pair {
                 }
                 Work::Chatter(_) => 0,
             };
-            if len > 0 {
-                connection.write(id, self.zeros.slice(..len)).expect("the stream is open");
-            }
+            self.write_len(side, len);
+        }
+    }
+
+    /// Returns the bytes that the stream of this side accepts.
+    fn room(&mut self, side: usize) -> usize {
+        let handle = self.handles[side].expect("both are connected");
+        let connection = self.sides[side].connection(handle).expect("it is alive");
+        let stream = &mut self.streams[side];
+        let id = *stream.get_or_insert_with(|| connection.open_stream().expect("the first"));
+        connection.send_capacity(id)
+    }
+
+    fn write_len(&mut self, side: usize, len: usize) {
+        if len > 0 && self.room(side) >= len {
+            let handle = self.handles[side].expect("both are connected");
+            let connection = self.sides[side].connection(handle).expect("it is alive");
+            let id = self.streams[side].expect("it was opened");
+            connection.write(id, self.zeros.slice(..len)).expect("the stream is open");
         }
     }
 }

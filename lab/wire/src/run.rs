@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Instant;
 
-use crate::checks::censor;
 use crate::checks::winnowing::Winnowed;
+use crate::checks::{censor, early};
 use crate::controls::{CONTROLS, Material, Recorded};
 use crate::driver::{self, Load};
 use crate::finding::{Finding, JudgedFinding, judge};
@@ -20,6 +20,7 @@ mod part {
     pub const PUNCHES: u64 = 4;
     pub const REFLECTIONS: u64 = 5;
     pub const DHT: u64 = 6;
+    pub const SESSIONS: u64 = 7;
     /// The first of the parts for connections, one for each.
     pub const CONNECTIONS: u64 = 1000;
 }
@@ -107,6 +108,12 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     findings.extend(suite::firsts(&firsts));
     notes.extend(report::censor(&censor::exempt(&firsts)));
 
+    tell("first datagrams of sessions");
+    let mut rng = generator(seed, part::SESSIONS);
+    let sessions = driver::sessions(form.dials, early::FIRST_DATAGRAMS, &mut rng);
+    findings.extend(suite::of("sessions", early::figures(&sessions)));
+    notes.extend(early::notes(&sessions));
+
     tell("datagrams outside connections");
     let lan = others::lan_packets(form.dials, &mut generator(seed, part::LAN));
     findings.extend(suite::single_datagrams("local network", &lan));
@@ -154,7 +161,7 @@ pub fn run(form: Form, seed: u64, tell: impl Fn(&str)) -> io::Result<Outcome> {
     findings.extend(suite::of("data packets", winnowed.figures()));
     let judged = judge(findings);
 
-    let material = Material { dials: &dials, firsts: &firsts, packets: &kept };
+    let material = Material { dials: &dials, firsts: &firsts, sessions: &sessions, packets: &kept };
     let controls = CONTROLS.iter().map(|control| {
         tell(&format!("control: {}", control.name));
         (control.name, control.caught_by(&material, form.every_of_controls(), seed))

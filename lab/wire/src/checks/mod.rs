@@ -10,6 +10,7 @@ pub mod censor;
 pub mod compression;
 pub mod consecutive;
 pub mod correlation;
+pub mod early;
 pub mod elligator;
 pub mod lengths;
 pub mod ml_kem;
