@@ -183,7 +183,10 @@ impl MtuDiscovery {
         // First near the common sizes, then near the maximum, then halving.
         let near = |size: u16| (size - size / JITTER_FRACTION, size);
         let ceiling = (self.too_large == u32::from(self.max) + 1).then_some(self.max);
-        let common = COMMON_SIZES.into_iter().filter(|size| u32::from(*size) < self.too_large);
+        let is_based = self.current >= MTU_BASE - INITIAL_JITTER;
+        let common = COMMON_SIZES
+            .into_iter()
+            .filter(|size| u32::from(*size) < self.too_large && !(*size == MTU_BASE && is_based));
         let next = common.map(near).find(|(least, _)| *least > self.current);
         let next = next.or_else(|| ceiling.map(near).filter(|(least, _)| *least > self.current));
         let gain = (self.too_large - 1) as u16 - self.current;

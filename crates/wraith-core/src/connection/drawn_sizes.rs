@@ -16,10 +16,11 @@ const DRAWN_PACKETS: u64 = 20;
 const DRAWN_CUT_FRACTION: usize = 4;
 /// Any other packet among them gets up to this many bytes of PADDING.
 const DRAWN_PADDING_MAX: usize = 512;
-/// The first MTU probe is sent after up to this many ack-eliciting packets, and the next ones after
-/// 2 and up to [`PACKETS_BETWEEN_PROBES_MAX`] minus 1 more. The pacer delays data by a probe's size,
-/// so without data in between the delays would add up.
-const PACKETS_BEFORE_PROBE_MAX: u64 = 24;
+/// The first MTU probe is sent after up to this many ack-eliciting packets: within the initial window,
+/// so large packets follow after one round trip. The next ones are sent after 2 and up to
+/// [`PACKETS_BETWEEN_PROBES_MAX`] minus 1 more. The pacer delays data by a probe's size, so without
+/// data in between the delays would add up.
+const PACKETS_BEFORE_PROBE_MAX: u64 = 8;
 const PACKETS_BETWEEN_PROBES_MAX: u64 = 8;
 
 impl Connection {

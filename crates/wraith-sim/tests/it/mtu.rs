@@ -54,6 +54,21 @@ fn loopback_reaches_jumbo_datagrams() {
 }
 
 #[test]
+fn an_ordinary_path_carries_large_packets_after_a_few_flights() {
+    // The initial window is ten packets, so this is sent in four flights. The first probe goes out
+    // in the first of them.
+    let outcomes = Scenario::new()
+        .both(hops![Mtu::payload(1472), Rate::mbit(100), Delay::ms(20)])
+        .upload(90_000)
+        .within(Duration::from_secs(1))
+        .seeds(0..40)
+        .run();
+    for outcome in outcomes {
+        assert!(outcome.initiator_stats.mtu >= 1430, "{outcome:#?}");
+    }
+}
+
+#[test]
 fn narrow_paths_carry_a_transfer_within_seconds() {
     // UDP payloads of IP MTUs from 748 to 1300 under IPv4.
     for payload in [720, 800, 1000, 1152, 1172, 1199, 1232, 1272] {
