@@ -9,6 +9,7 @@ use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::AccessKey;
 
 use crate::congestion::{Algorithm, ControllerFactory};
+use crate::handshake_log::SharedHandshakeLog;
 use crate::qlog::SinkFactory;
 use crate::secret_rng::Entropy;
 use crate::wall_clock::WallClock;
@@ -36,6 +37,9 @@ pub struct EndpointConfig {
     /// set later. The replay memory of this endpoint then covers every H1 that exists. Until that
     /// memory drops an entry, the initiator's clock may show any time (SPEC §3.4).
     pub access_keys_are_new: bool,
+    /// A record of the H1s that earlier processes received (SPEC §3.4). It covers all access keys
+    /// but the public one. While it is complete, the initiator's clock may show any time.
+    pub handshake_log: SharedHandshakeLog,
     /// The wall clock for the time in H1 (SPEC §3.4).
     pub wall_clock: WallClock,
     /// The system's randomness, mixed into every secret. Without it, every secret follows from the
@@ -58,6 +62,7 @@ impl EndpointConfig {
             access_keys: Vec::new(),
             admitted: None,
             access_keys_are_new: false,
+            handshake_log: SharedHandshakeLog::default(),
             wall_clock: WallClock::default(),
             entropy: Entropy::default(),
             connections_max: 1024,

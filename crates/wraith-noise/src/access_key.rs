@@ -20,6 +20,7 @@ use crate::mac1::{Mac1Datagram, Mac1Key};
 pub struct AccessKey {
     key: [u8; 32],
     mac1: Mac1Key,
+    is_public: bool,
 }
 
 impl AccessKey {
@@ -46,12 +47,21 @@ impl AccessKey {
     /// accepts it can be found with any of its tickets, even an old one.
     #[must_use]
     pub fn public(responder: NodeId) -> Self {
-        Self::of("wraith/2 door of everybody", &[responder.as_bytes()])
+        let mut key = Self::of("wraith/2 door of everybody", &[responder.as_bytes()]);
+        key.is_public = true;
+        key
+    }
+
+    /// Returns true for the [public](Self::public) access key, which strangers can derive.
+    #[must_use]
+    pub const fn is_public(&self) -> bool {
+        self.is_public
     }
 
     fn of(context: &'static str, parts: &[&[u8]]) -> Self {
         let key = kdf::derive_parts(context, parts);
-        Self { key, mac1: Mac1Key::new(kdf::derive("wraith/2 gate 1", &key)) }
+        let mac1 = Mac1Key::new(kdf::derive("wraith/2 gate 1", &key));
+        Self { key, mac1, is_public: false }
     }
 
     /// Returns whether `datagram` has a permitted length for the first datagram of H1 and a mac1

@@ -28,6 +28,7 @@ const _: () = assert!(H2_TOTAL_MIN >= 2 * H2_BYTES_MIN);
 /// hashes.
 pub struct PendingH1 {
     datagram: Vec<u8>,
+    access_key: AccessKey,
     second_mac1_key: Mac1Key,
     id: [u8; 16],
 }
@@ -48,13 +49,24 @@ impl PendingH1 {
         }
         let hash = h1_hash(datagram).ok_or(HandshakeError::Length)?;
         let id = *hash.first_chunk().expect("32 bytes hold 16");
-        Ok(Self { datagram: datagram.to_vec(), second_mac1_key: access_key.second(&hash), id })
+        Ok(Self {
+            datagram: datagram.to_vec(),
+            access_key: access_key.clone(),
+            second_mac1_key: access_key.second(&hash),
+            id,
+        })
     }
 
     /// Returns the ID of the attempt: [`h1_id`](crate::h1_id).
     #[must_use]
     pub const fn id(&self) -> [u8; 16] {
         self.id
+    }
+
+    /// Returns the access key of the initiator.
+    #[must_use]
+    pub const fn access_key(&self) -> &AccessKey {
+        &self.access_key
     }
 
     /// Returns an ID of the ephemeral key. It does not depend on the spare bits, or on the

@@ -18,9 +18,6 @@ use crate::connection::{AuthenticatedH3, Connection, parameters};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// Maximum difference between the clocks of both sides, in seconds, where the replay memory does
-/// not suffice (SPEC §3.4).
-const CLOCK_SKEW_MAX_S: u64 = 90;
 /// Maximum number of queued answers to H1, at most 300 KiB. Beyond it, answers are dropped as the
 /// network would drop them, cookies before H2. The limit exceeds one batch of received datagrams.
 const ANSWERS_MAX: usize = 256;
@@ -148,8 +145,14 @@ impl Endpoint {
             self.half_opens.on_unauthentic(now, &attempt);
             return false;
         };
-        self.half_opens.on_authentic(now, ephemeral, &attempt);
-        let made = self.make_h2(now, attempt.remote, responder, &hello);
+        // A copy of an H1 is as fresh as the first that arrived.
+        let is_first = self.half_opens.on_authentic(now, ephemeral, &attempt);
+        if is_first && !self.is_fresh(now, &hello, first.access_key(), &ephemeral) {
+            self.half_opens.on_stale(&ephemeral);
+            self.half_opens.on_refused(now, attempt.remote, attempt.proven);
+            return false;
+        }
+        let made = self.make_h2(attempt.remote, responder, &hello);
         let Some((responder, suite, h2)) = made else {
             self.half_opens.on_refused(now, attempt.remote, attempt.proven);
             return false;
@@ -164,17 +167,13 @@ impl Endpoint {
     }
 
     /// Builds the H2 that answers an authentic H1. Returns `None` if there is no common cipher
-    /// suite or the initiator's clock is wrong.
+    /// suite.
     fn make_h2(
         &mut self,
-        now: Time,
         from: PathAddr,
         mut responder: Responder,
         hello: &InitiatorHello,
     ) -> Option<(Responder, Suite, [Vec<u8>; 2])> {
-        if !self.is_fresh(now, hello) {
-            return None;
-        }
         let suite = negotiate(hello, self.config.transport.suites, aes_hardware())?;
         let answer = ResponderHello {
             suite,
@@ -183,13 +182,6 @@ impl Endpoint {
         };
         let h2 = responder.write_h2(&answer, &mut self.rng).ok()?;
         Some((responder, suite, h2))
-    }
-
-    /// Returns true if an authentic H1 that is not in the replay memory can be no replay. A complete
-    /// memory proves it for keys without a past; otherwise the time in H1 must be close to ours.
-    fn is_fresh(&self, now: Time, hello: &InitiatorHello) -> bool {
-        (self.config.access_keys_are_new && self.half_opens.remembers_every_h1())
-            || hello.unix_seconds.abs_diff(self.unix_seconds(now)) <= CLOCK_SKEW_MAX_S
     }
 
     /// Queues an H2, ahead of cookies for other initiators.

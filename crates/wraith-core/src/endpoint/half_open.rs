@@ -267,9 +267,20 @@ impl HalfOpens {
         self.seen.is_complete()
     }
 
-    /// Records that the H1 of `attempt`, with this ephemeral key, is authentic.
-    pub(crate) fn on_authentic(&mut self, now: Time, ephemeral: [u8; 16], attempt: &Attempt) {
-        self.seen.note_ephemeral(now, ephemeral, attempt.h1_id);
+    /// Records that the H1 of `attempt`, with this ephemeral key, is authentic. Returns true for the
+    /// first H1 with this key.
+    pub(crate) fn on_authentic(
+        &mut self,
+        now: Time,
+        ephemeral: [u8; 16],
+        attempt: &Attempt,
+    ) -> bool {
+        self.seen.note_ephemeral(now, ephemeral, attempt.h1_id)
+    }
+
+    /// Refuses all copies of the authentic H1 with this ephemeral key.
+    pub(crate) fn on_stale(&mut self, ephemeral: &[u8; 16]) {
+        self.seen.refuse(ephemeral);
     }
 
     /// Handles an H1 that failed to open. Its first datagram may be a copy of an honest

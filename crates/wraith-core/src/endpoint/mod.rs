@@ -21,6 +21,7 @@ mod accept;
 mod access_keys;
 mod cookies;
 mod ephemeral_key_pool;
+mod freshness;
 mod half_open;
 mod punching;
 mod replay_cache;
@@ -49,6 +50,7 @@ use crate::{BlockPool, PathAddr, Time};
 use access_keys::AccessKeys;
 use cookies::Cookies;
 use ephemeral_key_pool::EphemeralKeyPool;
+use freshness::ClockReports;
 use half_open::HalfOpens;
 use routes::Routes;
 use slots::Slots;
@@ -89,6 +91,7 @@ pub struct Endpoint {
     half_opens: HalfOpens,
     cookies: Cookies,
     answers: VecDeque<(PathAddr, Vec<u8>)>,
+    clock_reports: ClockReports,
     punches: Punches,
     dirty: PendingOutputs,
     timers: BTreeSet<(Time, ConnectionHandle)>,
@@ -137,6 +140,7 @@ impl Endpoint {
             last: None,
             half_opens: HalfOpens::new(config.half_open_max),
             answers: VecDeque::new(),
+            clock_reports: ClockReports::new(),
             dirty: PendingOutputs::default(),
             timers: BTreeSet::new(),
             armed: HashMap::new(),

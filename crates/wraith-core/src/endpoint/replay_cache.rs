@@ -83,10 +83,23 @@ impl ReplayCache {
     }
 
     /// Records the ephemeral key of an authentic H1. Only its true sender can have created that H1.
-    pub(super) fn note_ephemeral(&mut self, now: Time, key: EphemeralId, id: Id) {
-        if self.known(&key).is_none() {
+    /// Returns false if the key was recorded before.
+    pub(super) fn note_ephemeral(&mut self, now: Time, key: EphemeralId, id: Id) -> bool {
+        let is_new = self.known(&key).is_none();
+        if is_new {
             self.make_room();
             self.young.ephemerals.insert(key, (id, now));
+        }
+        is_new
+    }
+
+    /// Makes a recorded key [not new](Self::is_new_ephemeral) for every H1.
+    pub(super) fn refuse(&mut self, key: &EphemeralId) {
+        for generation in [&mut self.young, &mut self.old] {
+            if let Some((id, _)) = generation.ephemerals.get_mut(key) {
+                // No H1 has this ID: it is a hash.
+                *id = Id::default();
+            }
         }
     }
 

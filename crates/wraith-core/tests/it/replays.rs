@@ -1,13 +1,16 @@
 //! The ephemeral key of one first handshake message (H1) cannot begin another handshake, in any
 //! encoding (SPEC §3.4).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{Endpoint, PathAddr, Time, WallClock};
+use wraith_core::{
+    AccessKey, Endpoint, HandshakeLog, LogResult, PathAddr, SharedHandshakeLog, Time, WallClock,
+};
 use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Policy};
@@ -125,4 +128,104 @@ fn under_access_keys_with_a_past_clocks_differ_by_at_most_ninety_seconds() {
         assert!(is_answered(ours + 90) && is_answered(ours - 90));
         assert!(!is_answered(ours + 91) && !is_answered(ours.wrapping_sub(91)));
     }
+}
+
+/// A handshake log in memory, shared by the endpoints of several processes.
+#[derive(Default)]
+struct Log {
+    ids: Mutex<HashSet<[u8; 16]>>,
+    is_incomplete: AtomicBool,
+}
+
+impl HandshakeLog for Log {
+    fn record(&self, id: &[u8; 16]) -> LogResult {
+        match self.ids.lock().unwrap().insert(*id) {
+            false => LogResult::Known,
+            true if self.is_incomplete.load(Ordering::Relaxed) => LogResult::Unknown,
+            true => LogResult::New,
+        }
+    }
+}
+
+/// Returns the responder of a new process with this log, under an access key with a past.
+fn process(log: &Arc<Log>, ours: u64) -> Endpoint {
+    responder(|config| {
+        config.handshake_log = SharedHandshakeLog::new(Arc::clone(log) as _);
+        config.wall_clock = WallClock::starting_at(ours);
+    })
+}
+
+#[test]
+fn with_a_complete_log_an_initiator_may_have_any_clock_and_a_later_process_stays_silent() {
+    let log = Arc::new(Log::default());
+    let mut replays = Vec::new();
+    for (i, theirs) in CLOCKS.into_iter().enumerate() {
+        let h1 = h1_at(i as u8, theirs);
+        let mut endpoint = process(&log, 1_800_000_000);
+        assert!(answer(&mut endpoint, Time::ZERO, from(i), &h1).is_some());
+        assert!(endpoint.poll_clock_difference().is_none());
+        replays.push(h1);
+    }
+    // The clock of the later process shows the time of the replay.
+    for (i, (h1, ours)) in replays.iter().zip(CLOCKS).enumerate() {
+        let mut later = process(&log, ours);
+        assert!(answer(&mut later, Time::ZERO, from(i), h1).is_none());
+        assert!(answer(&mut later, Time::ZERO, from(100 + i), h1).is_none(), "a copy of it");
+        assert!(later.poll_clock_difference().is_none(), "a replay says nothing about clocks");
+    }
+}
+
+#[test]
+fn without_a_complete_log_the_time_decides_and_the_difference_is_reported_once() {
+    let log = Arc::new(Log::default());
+    log.is_incomplete.store(true, Ordering::Relaxed);
+    let mut endpoint = process(&log, 1_800_000_000);
+    for (i, seconds) in [91_i64, -91, 10_800, -1_800_000_000].into_iter().enumerate() {
+        let h1 = h1_at(i as u8, 1_800_000_000_u64.wrapping_add_signed(seconds));
+        for copy in [i, i, 100 + i] {
+            assert!(answer(&mut endpoint, Time::ZERO, from(copy), &h1).is_none());
+        }
+        let reported = endpoint.poll_clock_difference().expect("a report");
+        assert_eq!(reported.seconds, seconds);
+        assert!(reported.access_key == access_key());
+        assert!(endpoint.poll_clock_difference().is_none());
+    }
+    let h1 = h1_at(50, 1_800_000_090);
+    assert!(answer(&mut endpoint, Time::ZERO, from(50), &h1).is_some());
+}
+
+#[test]
+fn unread_reports_are_bounded() {
+    let mut endpoint = responder(|config| {
+        config.wall_clock = WallClock::starting_at(1_800_000_000);
+    });
+    for i in 0..40 {
+        let late = Time::ZERO + Duration::from_secs(20 * u64::from(i));
+        assert!(answer(&mut endpoint, late, from(i.into()), &h1_at(i, 0)).is_none());
+    }
+    let mut reports = 0;
+    while endpoint.poll_clock_difference().is_some() {
+        reports += 1;
+    }
+    assert_eq!(reports, 16);
+}
+
+/// Strangers have the public access key, and could fill the log.
+#[test]
+fn handshakes_under_the_public_access_key_are_not_logged() {
+    let (log, public) = (Arc::new(Log::default()), AccessKey::public(responder_id()));
+    let mut endpoint = responder(|config| {
+        config.access_keys = vec![public.clone()];
+        config.handshake_log = SharedHandshakeLog::new(Arc::clone(&log) as _);
+        config.wall_clock = WallClock::starting_at(1_800_000_000);
+    });
+    let us = SecretIdentity::from_seed([1; 32]);
+    let ephemeral = EphemeralKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
+    let suites = Policy::Default.packet_suites();
+    let hello = InitiatorHello { suites, aes_hardware: true, unix_seconds: 1_800_000_000 };
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let (_, h1) =
+        Initiator::start(&us, responder_id(), &public, &ephemeral, &hello, &mut rng).unwrap();
+    assert!(answer(&mut endpoint, Time::ZERO, from(1), &h1.to_vec()).is_some());
+    assert!(log.ids.lock().unwrap().is_empty());
 }

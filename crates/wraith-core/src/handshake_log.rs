@@ -1,0 +1,61 @@
+//! A record of handshakes that outlives an endpoint, injected by the caller (SPEC §3.4).
+
+use std::fmt;
+use std::sync::Arc;
+
+use wraith_noise::AccessKey;
+
+/// A record of the authentic H1s that all endpoints of one identity have received, including those
+/// of earlier processes.
+///
+/// While it is complete, an H1 that is not in it is no replay, whatever time it shows. The clocks
+/// of both sides may then differ by years.
+pub trait HandshakeLog: Send + Sync {
+    /// Records the ID of an H1 and returns whether it was there before. The I/O thread calls it
+    /// once for each new authentic H1, before the answer.
+    fn record(&self, id: &[u8; 16]) -> LogResult;
+}
+
+/// Whether a [`HandshakeLog`] had an entry before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogResult {
+    /// The log is complete and did not have it.
+    New,
+    /// The log had it.
+    Known,
+    /// The log does not have it but is incomplete, or cannot be read or written.
+    Unknown,
+}
+
+/// The log of an endpoint, if it has one.
+#[derive(Clone, Default)]
+pub struct SharedHandshakeLog(Option<Arc<dyn HandshakeLog>>);
+
+impl SharedHandshakeLog {
+    /// Wraps a log.
+    pub fn new(log: Arc<dyn HandshakeLog>) -> Self {
+        Self(Some(log))
+    }
+
+    pub(crate) fn record(&self, id: &[u8; 16]) -> LogResult {
+        self.0.as_ref().map_or(LogResult::Unknown, |log| log.record(id))
+    }
+}
+
+impl fmt::Debug for SharedHandshakeLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedHandshakeLog").field(&self.0.is_some()).finish()
+    }
+}
+
+/// A refused handshake: an authentic H1 with a time too far from this machine's clock.
+///
+/// The H1 may be a replay of one that an earlier process received. So the difference is a hint for
+/// people, and no proof that the initiator's clock shows it now.
+#[derive(Clone, Debug)]
+pub struct ClockDifference {
+    /// The access key of the initiator.
+    pub access_key: AccessKey,
+    /// The time in H1 minus the time of this machine, in seconds.
+    pub seconds: i64,
+}
