@@ -1,8 +1,9 @@
-//! Exponential back-off between attempts: each pause doubles, up to a limit.
+//! Exponential back-off between attempts: each pause doubles, up to a limit. A pause ends when the
+//! machine wakes from a suspension.
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use crate::suspension::sleep_while_awake;
 
 /// State of a back-off.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Backoff {
     }
 
     pub async fn wait(&mut self) {
-        sleep(self.advance()).await;
+        sleep_while_awake(self.advance()).await;
     }
 }
 

@@ -3,13 +3,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::time::sleep;
+use crate::suspension::sleep_while_awake;
 
 const HOUR_SECONDS: u64 = 3600;
 /// Largest clock difference between both sides, as in the handshake (SPEC §3.4).
 pub const CLOCK_SKEW_SECONDS: u64 = 90;
-/// Longest sleep before the clock is read again: it may be set, and it runs while the machine is
-/// suspended.
+/// Longest sleep before the clock is read again: it may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 pub fn unix_seconds() -> u64 {
@@ -27,7 +26,7 @@ pub async fn hour_after(current: u64) {
         // The hour may end between the two readings of the clock.
         let left = ((current + 1) * HOUR_SECONDS).saturating_sub(unix_seconds());
         let left = Duration::from_secs(left);
-        sleep(left.min(LONGEST_SLEEP)).await;
+        sleep_while_awake(left.min(LONGEST_SLEEP)).await;
     }
 }
 

@@ -1,8 +1,9 @@
 //! Replay protection of a listener: a recorded call that an attacker sends again is ignored.
 //!
-//! A call older than the clock tolerance is rejected by its time. The salts of newer calls are
-//! remembered for the clock tolerance. Only calls sealed by a contact get this far, so only
-//! contacts can fill the memory. If it is full, the oldest entries are dropped.
+//! A call older than the clock tolerance is rejected by its time. The salts of all calls are
+//! remembered until there is no room, whatever the clock shows meanwhile. Only calls sealed by a
+//! contact get this far, so only contacts can fill the memory. If it is full, the oldest entries
+//! are dropped.
 
 use std::collections::VecDeque;
 
@@ -12,35 +13,41 @@ use super::packet::SALT_LEN;
 /// Most remembered salts: those of more than a hundred contacts within a call's lifetime.
 const MAX_SALTS: usize = 4096;
 
-/// Calls answered recently.
+/// Calls received recently.
 #[derive(Debug, Default)]
 pub struct CallReplayFilter {
-    /// Arrival times in Unix seconds and salts, oldest first.
-    answered: VecDeque<(u64, [u8; SALT_LEN])>,
+    /// Salts, oldest first.
+    received: VecDeque<[u8; SALT_LEN]>,
+}
+
+/// Decision about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallVerdict {
+    /// Fresh and new.
+    New,
+    /// It came before.
+    Known,
+    /// Its time minus that of the listener, in seconds, is beyond the tolerance.
+    ClockDiffers(i64),
 }
 
 impl CallReplayFilter {
-    /// Reports whether a call dated `unix_seconds` is fresh and new. True once per call.
-    pub fn admit(&mut self, now: u64, salt: [u8; SALT_LEN], unix_seconds: u64) -> bool {
-        if unix_seconds.abs_diff(now) > CLOCK_SKEW_SECONDS {
-            return false;
+    /// Decides about a call dated `unix_seconds`, and remembers it.
+    pub fn admit(&mut self, now: u64, salt: [u8; SALT_LEN], unix_seconds: u64) -> CallVerdict {
+        if self.received.contains(&salt) {
+            return CallVerdict::Known;
         }
-        // A call dated ahead of the listener's clock is valid for twice the clock tolerance.
-        while self
-            .answered
-            .front()
-            .is_some_and(|(came, _)| now.saturating_sub(*came) > 2 * CLOCK_SKEW_SECONDS)
-        {
-            self.answered.pop_front();
+        if self.received.len() >= MAX_SALTS {
+            self.received.pop_front();
         }
-        if self.answered.iter().any(|(_, theirs)| *theirs == salt) {
-            return false;
+        self.received.push_back(salt);
+        match unix_seconds.abs_diff(now) {
+            0..=CLOCK_SKEW_SECONDS => CallVerdict::New,
+            apart => {
+                let apart = i64::try_from(apart).unwrap_or(i64::MAX);
+                CallVerdict::ClockDiffers(if unix_seconds < now { -apart } else { apart })
+            }
         }
-        if self.answered.len() >= MAX_SALTS {
-            self.answered.pop_front();
-        }
-        self.answered.push_back((now, salt));
-        true
     }
 }
 
@@ -48,24 +55,36 @@ impl CallReplayFilter {
 mod tests {
     use super::*;
 
+    const NEW: CallVerdict = CallVerdict::New;
+
     #[test]
     fn a_call_is_good_once_and_for_as_long_as_clocks_may_differ() {
         let mut calls = CallReplayFilter::default();
-        assert!(calls.admit(1000, [1; 16], 1000));
-        assert!(!calls.admit(1000, [1; 16], 1000), "again");
-        assert!(!calls.admit(1000, [2; 16], 909) && !calls.admit(1000, [2; 16], 1091));
-        assert!(calls.admit(1000, [2; 16], 1090));
-        assert!(!calls.admit(1180, [2; 16], 1090), "still good by its date, and remembered");
-        assert!(calls.admit(1181, [3; 16], 1181));
-        assert_eq!(calls.answered.len(), 1, "what is refused by its date is forgotten");
+        assert_eq!(calls.admit(1000, [1; 16], 1000), NEW);
+        assert_eq!(calls.admit(1000, [1; 16], 1000), CallVerdict::Known);
+        assert_eq!(calls.admit(1000, [2; 16], 909), CallVerdict::ClockDiffers(-91));
+        assert_eq!(calls.admit(1000, [3; 16], 1091), CallVerdict::ClockDiffers(91));
+        assert_eq!(calls.admit(1000, [4; 16], u64::MAX), CallVerdict::ClockDiffers(i64::MAX));
+        assert_eq!(calls.admit(1000, [5; 16], 1090), NEW);
+        assert_eq!(calls.admit(1180, [5; 16], 1090), CallVerdict::Known, "still good by its date");
+    }
+
+    #[test]
+    fn a_call_is_known_whatever_the_clock_shows_meanwhile() {
+        let mut calls = CallReplayFilter::default();
+        assert_eq!(calls.admit(90_000, [1; 16], 90_000), NEW);
+        // The clock is stepped to and fro by a day.
+        for now in [3_600, 90_000, 176_400, 90_000] {
+            assert_eq!(calls.admit(now, [1; 16], 90_000), CallVerdict::Known);
+        }
     }
 
     #[test]
     fn the_memory_does_not_grow() {
         let mut calls = CallReplayFilter::default();
         for n in 0..2 * MAX_SALTS as u128 {
-            assert!(calls.admit(1000, n.to_be_bytes(), 1000));
+            assert_eq!(calls.admit(1000, n.to_be_bytes(), 1000), NEW);
         }
-        assert_eq!(calls.answered.len(), MAX_SALTS);
+        assert_eq!(calls.received.len(), MAX_SALTS);
     }
 }

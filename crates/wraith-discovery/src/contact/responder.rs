@@ -10,7 +10,7 @@ use wraith_crypto::NodeId;
 use super::hour::unix_seconds;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
 use super::pair::ContactPair;
-use super::replay::CallReplayFilter;
+use super::replay::{CallReplayFilter, CallVerdict};
 use crate::place::{PlaceError, PlaceName, Question, Responder, Response};
 use crate::reach::{MakeReach, Reach};
 
@@ -20,6 +20,9 @@ use crate::reach::{MakeReach, Reach};
 pub enum ContactEvent {
     /// This contact received the listener's addresses and did not send its own.
     Called(NodeId),
+    /// A call of this contact got no answer: its time minus the listener's is this many seconds. An
+    /// old call that a third party repeats also causes it, if an earlier process received it.
+    ClockDiffers(NodeId, i64),
     /// This contact is looking for the listener and has sent its addresses.
     PunchRequest(PlaceName, PunchRequest),
     /// No contact can arrive at this place at present.
@@ -104,8 +107,14 @@ impl Responder for ContactResponder {
     /// Answers a contact's call once.
     fn respond(&self, question: &Question<'_>) -> Option<Response> {
         let (pair, call, dated, reach) = self.caller(question.message)?;
-        if !lock(&self.calls).admit(unix_seconds(), call, dated) {
-            return None;
+        let verdict = lock(&self.calls).admit(unix_seconds(), call, dated);
+        match verdict {
+            CallVerdict::New => {}
+            CallVerdict::Known => return None,
+            CallVerdict::ClockDiffers(seconds) => {
+                self.emit(ContactEvent::ClockDiffers(pair.peer(), seconds));
+                return None;
+            }
         }
         let mut salt = [0; SALT_LEN];
         getrandom::fill(&mut salt).ok()?;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::select;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
 use super::content::Content;
@@ -22,11 +22,11 @@ use super::slot::Slot;
 use crate::backoff::Backoff;
 use crate::place::{PlaceError, PlaceName};
 use crate::store::RecordStore;
+use crate::suspension::sleep_while_awake;
 
 /// Longest lead time of the next hour's record in seconds.
 const MAX_LEAD_SECONDS: u64 = 300;
-/// Longest sleep before the clock is read again: it may be set, and it runs while the machine is
-/// suspended.
+/// Longest sleep before the clock is read again: it may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Least interval between republications of a changing record; each costs about thirty datagrams.
 const CHANGE_INTERVAL: Duration = Duration::from_secs(10);
@@ -167,7 +167,7 @@ impl Writer {
             }
             let pause = Duration::from_secs(due - now).min(LONGEST_SLEEP);
             select! {
-                () = sleep(pause) => {}
+                () = sleep_while_awake(pause) => {}
                 changed = commands.changed() => if changed.is_ok() { return },
             }
         }

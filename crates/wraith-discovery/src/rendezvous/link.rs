@@ -6,11 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::select;
 use tokio::time::timeout;
 
 use super::frame::{ClientFrame, MAX_FRAME_LEN, ServerFrame, ServerRefusal, split};
 use crate::connect::{Connect, Connected, Stream};
 use crate::place::PlaceError;
+use crate::suspension::SuspensionWatch;
 
 /// Time limit of connecting, including a proxy: two unreachable addresses and a reachable one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -23,6 +25,7 @@ pub struct ServerLink {
     /// Whether the server observes this machine's address, not that of a proxy.
     is_direct: bool,
     unread: Vec<u8>,
+    suspension: SuspensionWatch,
 }
 
 impl ServerLink {
@@ -33,7 +36,8 @@ impl ServerLink {
         })?;
         let connected = in_time(CONNECT_TIMEOUT, connect.connect(host, port)).await;
         let Connected { stream, udp } = connected.map_err(unreachable)?;
-        Ok(Self { stream, is_direct: udp.is_some(), unread: Vec::new() })
+        let (is_direct, unread) = (udp.is_some(), Vec::new());
+        Ok(Self { stream, is_direct, unread, suspension: SuspensionWatch::new() })
     }
 
     /// Returns this machine's address, if the address that the server observes is not that of a
@@ -55,7 +59,14 @@ impl ServerLink {
                 return ServerFrame::decode(&frame).ok_or(PlaceError::Protocol);
             }
             let mut bytes = [0; MAX_FRAME_LEN];
-            match self.stream.read(&mut bytes).await {
+            let read = select! {
+                read = self.stream.read(&mut bytes) => read,
+                () = self.suspension.woken() => {
+                    let why = "the machine was suspended";
+                    return Err(PlaceError::Unreachable(why.into()));
+                }
+            };
+            match read {
                 Ok(0) => {
                     return Err(PlaceError::Unreachable("the server closed the connection".into()));
                 }

@@ -1,0 +1,170 @@
+//! Detects that the machine was suspended. Timers stand still meanwhile, so a pause of a minute
+//! would end up to a minute after the machine has woken.
+//!
+//! On Linux a timer of the wall clock is cancelled when that clock jumps against the monotonic one,
+//! which it does after a suspension (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`). So nothing is
+//! polled. A step of the wall clock also cancels it; then both monotonic clocks still agree.
+
+use std::time::Duration;
+
+use tokio::select;
+use tokio::time::sleep;
+
+/// Shorter suspensions are ignored: connections survive them.
+const SHORTEST: Duration = Duration::from_secs(5);
+
+/// A watch for suspensions of the machine. It reports none where the system does not support it.
+#[derive(Debug)]
+pub struct SuspensionWatch {
+    events: Option<events::ClockJumps>,
+    /// Total time of suspension that was reported.
+    reported: Duration,
+}
+
+impl Default for SuspensionWatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SuspensionWatch {
+    /// Starts the watch. Must be called in a tokio runtime.
+    pub fn new() -> Self {
+        Self { events: events::ClockJumps::subscribe().ok(), reported: events::suspended() }
+    }
+
+    /// Waits until the machine has woken from a suspension of some seconds or more. Cancel-safe.
+    pub async fn woken(&mut self) {
+        loop {
+            let Some(events) = &self.events else { return std::future::pending().await };
+            if events.wait().await.is_err() {
+                self.events = None;
+                continue;
+            }
+            let suspended = events::suspended();
+            if suspended >= self.reported + SHORTEST {
+                self.reported = suspended;
+                return;
+            }
+        }
+    }
+}
+
+/// Sleeps for `time`, or until the machine has woken from a suspension. Cancel-safe. Must be called
+/// in a tokio runtime.
+pub async fn sleep_while_awake(time: Duration) {
+    let mut watch = SuspensionWatch::new();
+    select! {
+        () = sleep(time) => {}
+        () = watch.woken() => {}
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod events {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use nix::time::{ClockId, clock_gettime};
+    use rustix::io::Errno;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::unix::AsyncFd;
+
+    /// Expiry of the timer: never.
+    const NEVER_SECONDS: i64 = 1 << 40;
+
+    /// Returns the total time for which the machine was suspended.
+    pub fn suspended() -> Duration {
+        // The C library's call: that of rustix reads the vDSO itself, which valgrind hides.
+        let since = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+        since(ClockId::CLOCK_BOOTTIME).saturating_sub(since(ClockId::CLOCK_MONOTONIC))
+    }
+
+    /// Jumps of the wall clock against the monotonic one.
+    #[derive(Debug)]
+    pub struct ClockJumps(AsyncFd<OwnedFd>);
+
+    impl ClockJumps {
+        pub fn subscribe() -> io::Result<Self> {
+            let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+            let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
+            arm(&timer)?;
+            registered(timer).map(Self)
+        }
+
+        /// Waits for a jump.
+        pub async fn wait(&self) -> io::Result<()> {
+            loop {
+                let mut ready = self.0.readable().await?;
+                match rustix::io::read(self.0.get_ref(), &mut [0; 8]) {
+                    Err(Errno::CANCELED) => {
+                        ready.clear_ready();
+                        return arm(self.0.get_ref());
+                    }
+                    Err(Errno::AGAIN) => ready.clear_ready(),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                    Ok(_) => arm(self.0.get_ref())?,
+                }
+            }
+        }
+    }
+
+    /// Registers the descriptor. The call is deprecated because it accepts types that may close
+    /// their descriptor early; an [`OwnedFd`] keeps it open.
+    #[allow(deprecated, reason = "sound for an OwnedFd, and the other call is unsafe")]
+    fn registered(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+        AsyncFd::new(timer)
+    }
+
+    fn arm(timer: &OwnedFd) -> io::Result<()> {
+        let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        let it_value = Timespec { tv_sec: NEVER_SECONDS, tv_nsec: 0 };
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        timerfd_settime(timer, flags, &Itimerspec { it_interval, it_value })?;
+        Ok(())
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod events {
+    use std::io;
+    use std::time::Duration;
+
+    pub fn suspended() -> Duration {
+        Duration::ZERO
+    }
+
+    #[derive(Debug)]
+    pub struct ClockJumps;
+
+    impl ClockJumps {
+        pub fn subscribe() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub async fn wait(&self) -> io::Result<()> {
+            std::future::pending().await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_kernel_accepts_the_timer_and_a_machine_that_is_awake_reports_nothing() {
+        let mut watch = SuspensionWatch::new();
+        assert_eq!(watch.events.is_some(), cfg!(any(target_os = "linux", target_os = "android")));
+        let is_woken = select! {
+            () = watch.woken() => true,
+            () = sleep(Duration::from_millis(20)) => false,
+        };
+        assert!(!is_woken);
+    }
+}
