@@ -50,6 +50,7 @@ pub fn frames() -> Vec<Vec<u8>> {
         ServerFrame::NotDialled(9, Refusal::Version),
         ServerFrame::Incoming(3, mailbox),
         ServerFrame::Draining(30),
+        ServerFrame::Clock(31),
         ServerFrame::Datagram(13, &[14; 16]),
     ];
     let client = client.into_iter().map(|frame| encoded(|out| frame.encode(out)));

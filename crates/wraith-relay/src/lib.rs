@@ -30,6 +30,7 @@ mod proof;
 mod random;
 mod server;
 mod tls;
+mod wall_clock;
 mod wire;
 
 pub use client::{

@@ -47,6 +47,8 @@ pub struct RelayConnection {
     pub frame_stream: TlsFrameStream,
     pub outbox: Arc<Outbox>,
     pub welcome: Welcome,
+    /// Frames that arrived together with WELCOME, without their lengths.
+    pub early: Vec<Vec<u8>>,
     /// The relay's UDP port, if it may be used directly.
     pub udp: Option<SocketAddr>,
     /// Pin of the relay's certificate.
@@ -137,8 +139,8 @@ pub async fn handshake(
 pub async fn read_welcome(
     frame_stream: &mut TlsFrameStream,
     outbox: &Outbox,
-) -> Result<Welcome, RelayError> {
-    let mut answer = None;
+) -> Result<(Welcome, Vec<Vec<u8>>), RelayError> {
+    let (mut answer, mut early) = (None, Vec::new());
     let read = poll_fn(|cx| {
         if let Poll::Ready(error) = frame_stream.poll_write(cx, outbox) {
             return Poll::Ready(Err(error));
@@ -152,6 +154,8 @@ pub async fn read_welcome(
                     Ok(Some(ServerFrame::Refused(why))) if answer.is_none() => {
                         answer = Some(Err(RelayError::Refused(why)));
                     }
+                    // At most what one read returns.
+                    _ if matches!(answer, Some(Ok(_))) => early.push(frame.to_vec()),
                     _ => return Err(io::ErrorKind::InvalidData.into()),
                 }
                 Ok(())
@@ -166,7 +170,7 @@ pub async fn read_welcome(
     });
     let result = read.await;
     match (answer, result) {
-        (Some(answer), _) => answer,
+        (Some(answer), _) => answer.map(|welcome| (welcome, early)),
         (None, Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
             Err(RelayError::Protocol)
         }

@@ -39,6 +39,9 @@ pub struct Status {
     pub udp_other: Option<SocketAddr>,
     /// Secret with which another socket can query its observed address there.
     pub observe: Option<[u8; 32]>,
+    /// The relay's clock minus that of this machine, in seconds, measured when the connection was
+    /// made. The relay may be wrong.
+    pub clock_difference: Option<i64>,
     /// The relay's pin.
     pub pin: Option<Pin>,
     /// Number of reconnections at which the relay had lost the client's session and all its pairs.

@@ -127,6 +127,7 @@ mod tests {
             ServerFrame::Closed(15),
             ServerFrame::Pong(16),
             ServerFrame::Draining(17),
+            ServerFrame::Clock(u64::MAX),
             ServerFrame::Datagram(18, &[19; 65_000]),
         ]
     }

@@ -50,6 +50,8 @@ pub enum ServerFrame<'a> {
     Pong(u64),
     /// The relay makes no new pairs, and stops in this many seconds.
     Draining(u16),
+    /// The relay's wall clock in seconds since 1970, after WELCOME.
+    Clock(u64),
     /// A datagram from the other end of a pair.
     Datagram(WireId, &'a [u8]),
 }
@@ -93,6 +95,9 @@ impl<'a> ServerFrame<'a> {
             Self::Draining(seconds) => {
                 frame(out, 10, |out| out.extend_from_slice(&seconds.to_be_bytes()));
             }
+            Self::Clock(seconds) => {
+                frame(out, 11, |out| out.extend_from_slice(&seconds.to_be_bytes()));
+            }
         }
     }
 
@@ -104,7 +109,7 @@ impl<'a> ServerFrame<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Option<Self>, Malformed> {
         match bytes.first() {
             None => Err(Malformed),
-            Some(0..=10) => Self::read(bytes).map(Some).ok_or(Malformed),
+            Some(0..=11) => Self::read(bytes).map(Some).ok_or(Malformed),
             Some(_) => Ok(None),
         }
     }
@@ -126,6 +131,7 @@ impl<'a> ServerFrame<'a> {
             8 => Self::Closed(reader.u64()?),
             9 => Self::Pong(reader.u64()?),
             10 => Self::Draining(reader.u16()?),
+            11 => Self::Clock(reader.u64()?),
             _ => return None,
         };
         reader.end(frame)

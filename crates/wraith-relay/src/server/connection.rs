@@ -24,6 +24,7 @@ use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION}
 use crate::frame_stream::FrameStream;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
+use crate::wall_clock::unix_seconds;
 
 /// Most bytes of datagrams queued for one client: 30 ms of the least rate that TLS should carry.
 const OUTBOX_BYTES: usize = 4 << 20;
@@ -150,6 +151,7 @@ fn admit(
     drop(table);
     outbox.push_control(|out| {
         ServerFrame::Welcome(welcome).encode(out);
+        ServerFrame::Clock(unix_seconds()).encode(out);
         missed.iter().for_each(|id| ServerFrame::Closed(*id).encode(out));
     });
     Ok(client)

@@ -10,6 +10,7 @@ use crate::client::keep_alive::KeepAlive;
 use crate::client::status::RelayTransport;
 use crate::frame::{ClientFrame, Mailbox, Refusal, ServerFrame, mailbox_of};
 use crate::outbox::Outbox;
+use crate::wall_clock::unix_seconds;
 
 /// Most pairs of one relay: more than an honest relay makes for one client.
 const PAIRS_MAX: usize = 1024;
@@ -92,6 +93,11 @@ impl RelayTask {
             ServerFrame::Draining(seconds) => {
                 debug!(seconds, "a relay is about to stop");
                 self.status.send_modify(|status| status.draining = true);
+            }
+            ServerFrame::Clock(seconds) => {
+                let difference = i128::from(seconds) - i128::from(unix_seconds());
+                let difference = i64::try_from(difference).unwrap_or(i64::MAX);
+                self.status.send_modify(|status| status.clock_difference = Some(difference));
             }
             ServerFrame::Welcome(_) | ServerFrame::Refused(_) => {
                 return Err(io::ErrorKind::InvalidData.into());

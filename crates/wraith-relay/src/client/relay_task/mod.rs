@@ -21,8 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep_until, timeout};
 use tracing::debug;
+use wraith_discovery::{SuspensionWatch, sleep_while_awake};
 
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
@@ -147,10 +148,10 @@ impl RelayTask {
         // its identity and its mailboxes' secrets over them.
         self.config.pin = Some(pin);
         let welcome = timeout(CONNECT_TIMEOUT, read_welcome(&mut frame_stream, &outbox)).await;
-        let welcome = welcome.map_err(|_| RelayError::Timeout)??;
+        let (welcome, early) = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
-        Ok(RelayConnection { frame_stream, outbox, welcome, udp, pin })
+        Ok(RelayConnection { frame_stream, outbox, welcome, early, udp, pin })
     }
 
     /// Serves one connection after the other, starting with `first`, until no handle is left.
@@ -195,7 +196,7 @@ impl RelayTask {
     ) -> bool {
         let fifth = pause.as_millis() as u64 / 5;
         let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
-        let mut due = std::pin::pin!(sleep(pause));
+        let mut due = std::pin::pin!(sleep_while_awake(pause));
         loop {
             tokio::select! {
                 () = &mut due => return true,
@@ -272,6 +273,7 @@ impl RelayTask {
                     .filter(|_| welcome.other_port != 0)
                     .map(|udp| SocketAddr::new(udp.ip(), welcome.other_port)),
                 observe: Some(welcome.observe),
+                clock_difference: None,
                 pin: Some(*pin),
                 sessions_lost: status.sessions_lost + u64::from(is_lost),
                 error: None,
@@ -286,10 +288,16 @@ impl RelayTask {
         commands: &mut mpsc::Receiver<Command>,
     ) -> ConnectionEnd {
         self.apply_welcome(&connection, association);
-        let RelayConnection { mut frame_stream, outbox, welcome, .. } = connection;
+        let RelayConnection { mut frame_stream, outbox, welcome, early, .. } = connection;
         let keys = UdpKeys::new(&welcome);
         let mut keep_alive = KeepAlive::new(Instant::now());
+        for frame in early {
+            if let Err(error) = self.on_frame(&mut keep_alive, &frame) {
+                return ConnectionEnd::Lost(error);
+            }
+        }
         let notify = Arc::clone(&self.notify);
+        let mut suspension = SuspensionWatch::new();
         loop {
             let ping_due = keep_alive.due();
             let due = self.udp.timeout().map_or(ping_due, |udp_due| udp_due.min(ping_due));
@@ -314,6 +322,10 @@ impl RelayTask {
                     }
                 },
                 () = notify.notified() => self.on_notified(&keys, association, &outbox),
+                // The relay or a NAT may have dropped the connection meanwhile.
+                () = suspension.woken() => {
+                    return ConnectionEnd::Lost(io::ErrorKind::TimedOut.into());
+                }
                 () = sleep_until(due.into()) => {
                     let now = Instant::now();
                     if keep_alive.is_dead(now) {
