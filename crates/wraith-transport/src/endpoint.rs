@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::{AccessKey, EndpointConfig, Entropy, WallClock};
+use wraith_core::{AccessKey, ClockDifference, EndpointConfig, Entropy, WallClock};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -161,6 +161,22 @@ impl Endpoint {
     /// safe: no connection is lost.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// Waits for the next refusal of a handshake because of its time: the client has an access key,
+    /// and its clock differs from that of this machine. Keep at most one waiting call. Cancel safe.
+    pub async fn clock_difference(&self) -> ClockDifference {
+        poll_fn(|cx| {
+            let mut state = lock(&self.shared().state);
+            match state.clock_differences.pop_front() {
+                Some(difference) => Poll::Ready(difference),
+                None => {
+                    state.wakers.register(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
     }
 
     /// Sets the accept filter for new connections: a client needs one of these access keys. The

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use wraith_core::{
-    AccessKey, CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId, Suite,
+    AccessKey, ClockDifference, CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId,
+    Suite,
 };
 use wraith_crypto::identity::NodeId;
 
@@ -52,6 +53,8 @@ pub(crate) struct EndpointShared {
 pub(crate) struct EndpointState {
     /// Incoming connections that were not accepted yet.
     pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
+    /// Refused handshakes that the application has not read yet.
+    pub(crate) clock_differences: VecDeque<ClockDifference>,
     /// A request of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has
     /// not taken yet.
     pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
@@ -94,6 +97,9 @@ impl EndpointShared {
         result
     }
 }
+
+/// Maximum number of unread reports about clocks; later ones are dropped.
+pub(crate) const CLOCK_DIFFERENCES_MAX: usize = 16;
 
 /// Maximum number of unreliable datagrams queued in one direction: 16 ms of a fast link; more would
 /// only be late.

@@ -161,6 +161,15 @@ pub enum Event {
         /// Number of refused offers since the listener started.
         total: u64,
     },
+    /// A peer with an access key got no answer, because its message shows a time too far from this
+    /// machine's clock. Published at most once per peer and hour. An old message that a third party
+    /// repeats also causes it.
+    ClocksDiffer {
+        /// The contact; `None` if the peer has not shown its identity.
+        peer: Option<NodeId>,
+        /// The time of the message minus that of this machine, in seconds.
+        seconds: i64,
+    },
     /// The receiver postponed its answer; the offer stays valid.
     OfferPostponed,
     /// The code admits no further receivers, for this reason. Receivers that are already connected

@@ -18,12 +18,14 @@ use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::mover::SocketPool;
 use wraith_transport::qlog::SinkFactory;
-use wraith_transport::{AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig};
+use wraith_transport::{
+    AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig, SharedHandshakeLog,
+};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer};
 use crate::route::{Route, Routes};
-use crate::state::{ContactStore, DhtNodes, LastSeen, SpentCodes, StateDir};
+use crate::state::{ContactStore, DhtNodes, HandshakeLogFile, LastSeen, SpentCodes, StateDir};
 
 /// All local addresses, IPv4 and IPv6, on a port chosen by the system.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -338,7 +340,10 @@ impl Node {
     ) -> Result<Socket, Error> {
         let mut core = self.config();
         core.access_keys = access_keys;
-        core.access_keys_are_new = history == KeyHistory::New;
+        core.access_keys_are_new = history != KeyHistory::Used;
+        if history != KeyHistory::OfThisProcess {
+            core.handshake_log = self.handshake_log();
+        }
         bind(core, address)
     }
 
@@ -362,8 +367,19 @@ impl Node {
         let mut core = self.config();
         core.access_keys = access_keys;
         core.admitted = admitted;
+        core.handshake_log = self.handshake_log();
         core.connections_max = LISTENER_CONNECTIONS_MAX;
         bind(core, address)
+    }
+
+    /// Returns the record of handshakes under access keys that outlive a process.
+    pub(crate) fn handshake_log(&self) -> SharedHandshakeLog {
+        match self.0.state.folder() {
+            Some(folder) => {
+                SharedHandshakeLog::new(Arc::new(HandshakeLogFile::of(folder, self.id())))
+            }
+            None => SharedHandshakeLog::default(),
+        }
     }
 
     /// Returns the packet suites that the policy permits, as bits.
@@ -392,7 +408,7 @@ impl Node {
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
             // The transfer sets the access key, which it derives from the connection's secrets.
-            node.bind_accepting(address, Vec::new(), KeyHistory::New)
+            node.bind_accepting(address, Vec::new(), KeyHistory::OfThisProcess)
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)
         });
@@ -445,11 +461,15 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
     Dht::new(config)
 }
 
-/// Whether an earlier process accepted handshakes under an access key. If none did, the clocks of
-/// the two sides may differ (SPEC §3.4).
+/// Which processes accept handshakes under an access key. If no earlier one did, the clocks of the
+/// two sides may differ, even without a complete log of handshakes (SPEC §3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyHistory {
+    /// Only this process, now or later. Nothing is logged.
+    OfThisProcess,
+    /// This process and perhaps later ones.
     New,
+    /// Earlier processes too.
     Used,
 }
 

@@ -38,7 +38,7 @@ use crate::clock::Clock;
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::mover::{RecvSlots, SEND_MAX};
-use crate::shared::{ConnectionShared, EndpointShared, InboxItem, Phase};
+use crate::shared::{CLOCK_DIFFERENCES_MAX, ConnectionShared, EndpointShared, InboxItem, Phase};
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
 /// over a bad link, and bearable after Ctrl-C.
@@ -288,6 +288,13 @@ impl IoThread {
         while let Some((handle, event)) = self.core.poll_event() {
             any = true;
             self.on_event(now, handle, event);
+        }
+        while let Some(difference) = self.core.poll_clock_difference() {
+            self.shared.update(|state| {
+                if state.clock_differences.len() < CLOCK_DIFFERENCES_MAX {
+                    state.clock_differences.push_back(difference);
+                }
+            });
         }
         any |= self.punching.handle_events(&mut self.core);
         any

@@ -48,6 +48,15 @@ impl Allowlist {
         public.into_iter().chain(of_contacts).collect()
     }
 
+    /// Returns the contact that holds this access key; `None` for the public one.
+    pub fn holder_of(&self, access_key: &AccessKey) -> Option<NodeId> {
+        let own = self.identity.node_id();
+        let mut pairs = self.pairs().into_iter();
+        pairs
+            .find(|pair| AccessKey::of_pair(pair.secret(), own) == *access_key)
+            .map(|pair| pair.peer())
+    }
+
     /// Returns the peers that get a connection; `None` means all.
     pub fn admitted(&self) -> Option<HashSet<NodeId>> {
         (self.filter == AcceptFilter::Contacts).then(|| node_ids(&self.contacts))

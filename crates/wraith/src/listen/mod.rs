@@ -35,6 +35,7 @@ use wraith_discovery::{PlaceError, PlaceName};
 use wraith_transfer::{Conflicts, Role, close};
 use wraith_transport::{Connection, Endpoint, Role as PathRole};
 
+use crate::engine::clock_reports::ClockReports;
 use crate::engine::consent::{Consent, PendingOffer};
 use crate::engine::task::{Task, TaskState};
 use crate::error::{Error, ErrorKind};
@@ -325,8 +326,13 @@ impl ListenerTask {
         let (token, give) = (self.shared.token.clone(), self.give.clone());
         let mut changes = self.paths.changes();
         self.paths.keep_observed_fresh();
+        let endpoint = self.endpoint.clone();
+        let mut clocks = ClockReports::new(Arc::clone(&self.shared.publisher));
         loop {
             tokio::select! {
+                refused = endpoint.clock_difference() => {
+                    clocks.report(self.allowlist.holder_of(&refused.access_key), refused.seconds);
+                }
                 Ok(()) = changes.changed() => self.contacts.addresses_changed(),
                 connection = self.endpoint.accept() => {
                     let Some(connection) = connection else {
@@ -353,7 +359,12 @@ impl ListenerTask {
                     drop(callers.remove(&id));
                     waiting.retain(|incoming| !incoming.is_withdrawn());
                 }
-                Some(event) = self.contacts.next_event() => self.contact_event(event),
+                Some(event) = self.contacts.next_event() => match event {
+                    ContactEvent::ClockDiffers(peer, seconds) => {
+                        clocks.report(Some(peer), seconds);
+                    }
+                    event => self.contact_event(event),
+                },
                 () = self.watch.changed() => self.reload_contacts(),
                 () = token.cancelled() => break,
             }

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::dir::check_folder;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
+use super::handshake_log;
 
 /// Name of the identity file in the state folder.
 pub const IDENTITY_FILE: &str = "identity";
@@ -34,7 +35,12 @@ pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> 
         Some(text) => Ok((None, parse(text).ok_or_else(|| is_none(&file))?)),
         None => {
             let seed = new_seed()?;
-            Ok((Some(encode(&seed)), SecretIdentity::from_seed(*seed)))
+            let identity = SecretIdentity::from_seed(*seed);
+            if let Err(error) = handshake_log::create(folder, identity.node_id()) {
+                // The clocks then decide about replays.
+                tracing::debug!(%error, "cannot create the log of handshakes");
+            }
+            Ok((Some(encode(&seed)), identity))
         }
     })
 }
@@ -94,7 +100,8 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home), 0o700);
         assert_eq!(mode(&home.join(IDENTITY_FILE)), 0o600);
-        assert_eq!(fs::read_dir(&home).unwrap().count(), 2, "the file and the lock");
+        let count = fs::read_dir(&home).unwrap().count();
+        assert_eq!(count, 3, "the file, the lock, and the log of handshakes");
     }
 
     #[test]

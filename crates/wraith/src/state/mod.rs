@@ -3,6 +3,7 @@
 //! | file in the folder | content | type |
 //! |---|---|---|
 //! | `identity` | the secret key | [`StateDir::identity`] |
+//! | `handshakes` | IDs of received handshakes and calls, against replays | `HandshakeLogFile` |
 //! | `contacts.toml` | the user's contacts | [`ContactStore`] |
 //! | `config.toml` | default options | [`ConfigFile`] |
 //! | `sends/HASH` | secret and port of an unfinished send, its allowlist, and marks of the files it has read | [`UnfinishedSend`] |
@@ -15,7 +16,7 @@
 //! Invariants:
 //!
 //! - Only the owner can read the state (folders 0700, files 0600).
-//! - Every file except those in `receiving` is replaced as a whole by one commit: written beside,
+//! - Every file except `handshakes` and those in `receiving` is replaced as a whole by one commit: written beside,
 //!   flushed to disk, renamed. A reader finds the old content or the new, also after a crash.
 //! - A change is read, made and committed under a lock, so concurrent programs lose no changes.
 //! - Every format has a version. A file of a newer version is an error and is left unchanged.
@@ -32,6 +33,7 @@ mod dht_nodes;
 mod dir;
 mod error;
 mod file;
+mod handshake_log;
 mod identity;
 mod lock_file;
 mod receipt_file;
@@ -52,6 +54,7 @@ pub(crate) use dht_nodes::DhtNodes;
 pub(crate) use dir::check_folder;
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
+pub(crate) use handshake_log::HandshakeLogFile;
 pub use identity::IDENTITY_FILE;
 pub(crate) use lock_file::lock_patiently;
 pub(crate) use receipt_file::ReceiptWriter;

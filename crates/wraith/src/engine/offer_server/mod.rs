@@ -27,6 +27,7 @@ use wraith_transport::{Endpoint, Role as PathRole};
 use self::codes::CodeKind;
 use self::long_code::LongCodeEvent;
 use self::sessions::{LostReceiver, Session, SessionRole};
+use super::clock_reports::ClockReports;
 use super::rediscovery::Rediscovery;
 use super::retry::{ReconnectWindow, reconnect_error};
 use super::task::TaskState;
@@ -179,8 +180,11 @@ impl OfferServer {
         }
         let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
         let mut changes = self.paths.changes();
+        let mut clocks = ClockReports::new(Arc::clone(&self.shared.publisher));
         loop {
             tokio::select! {
+                // The holder of a ticket has not shown its identity.
+                refused = endpoint.clock_difference() => clocks.report(None, refused.seconds),
                 Ok(()) = changes.changed() => self.rediscovery.addresses_changed(),
                 connection = endpoint.accept() => match connection {
                     Some(connection) => self.admit(connection),
