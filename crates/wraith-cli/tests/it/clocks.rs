@@ -1,70 +1,12 @@
 //! The clocks of the two machines may differ by years, and may be stepped while a side waits.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Process, World, lan, skipped, tree};
-
-/// Replaces the wall clock of a process. The file that `TEST_CLOCK` names has the difference to the
-/// machine's clock, in seconds.
-const SHIM: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-int clock_gettime(clockid_t id, struct timespec *time) {
-    int result = syscall(SYS_clock_gettime, id, time);
-    if (result != 0 || id != CLOCK_REALTIME) return result;
-    char text[32] = {0};
-    int file = open(getenv("TEST_CLOCK"), O_RDONLY | O_CLOEXEC);
-    if (file < 0) abort();
-    if (read(file, text, sizeof text - 1) <= 0) abort();
-    close(file);
-    time->tv_sec += atoll(text);
-    return 0;
-}
-"#;
+use crate::support::clock::{TestClock, without_battery};
+use crate::support::{Process, World, lan, tree};
 
 const YEAR: i64 = 365 * 24 * 3600;
-
-/// A clock that the test sets.
-struct TestClock {
-    library: PathBuf,
-    difference: PathBuf,
-}
-
-impl TestClock {
-    /// Builds the library that replaces the clock. `None` without a C compiler.
-    fn new(world: &World) -> Option<Self> {
-        let (source, library) = (world.path("clock.c"), world.path("clock.so"));
-        fs::write(&source, SHIM).unwrap();
-        let mut compiler = Command::new("cc");
-        let built = compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-        if !built.is_ok_and(|status| status.success()) {
-            skipped("there is no C compiler");
-            return None;
-        }
-        let clock = Self { library, difference: world.path("difference") };
-        clock.set(0);
-        Some(clock)
-    }
-
-    /// Sets the difference to the machine's clock, in seconds.
-    fn set(&self, difference: i64) {
-        // In one step: the process reads the file at any time.
-        let new = self.difference.with_extension("new");
-        fs::write(&new, difference.to_string()).unwrap();
-        fs::rename(new, &self.difference).unwrap();
-    }
-
-    fn of<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("LD_PRELOAD", &self.library).env("TEST_CLOCK", &self.difference)
-    }
-}
 
 fn send(world: &World, film: &Path, more: &[&str]) -> Command {
     let mut command = world.wraith("sender");
@@ -99,12 +41,6 @@ fn transfer_with(difference: i64, is_senders: bool, by_ticket: bool) {
     receiver.finish().expect_exit(0);
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));
-}
-
-/// Returns the difference to a clock without a battery, which starts at 1 January 1970.
-fn without_battery() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    60 - now.as_secs() as i64
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::over_the_dht::bootstrap;
 use crate::support::{Outcome, Process, World, lan};
 use serde_json::Value;
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "processor",
     "clock",
     "free space",
@@ -22,6 +22,7 @@ const NAMES: [&str; 16] = [
     "protocol",
     "rendezvous",
     "relay",
+    "clock difference",
     "DHT",
     "port mapping",
     "NAT",

@@ -21,6 +21,7 @@ pub const RELAY_PORT: u16 = 443;
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
+use crate::report::compare_clocks;
 
 /// Configures a node with the meeting places of the arguments.
 ///
@@ -92,23 +93,26 @@ pub fn places(args: &MeetingArgs) -> Places {
 
 /// Explains why a long code found no peer. A wrong guess cannot burn a long code, and the code does
 /// not name its meeting place.
-fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'static str) {
+fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, String) {
     match error.why {
         JoinErrorKind::Used => {
-            (Exit::WrongCode, "another peer has already used the code".into(), "ask for a new one")
+            (Exit::WrongCode, "another peer has already used the code".into(), "ask for a new one".into())
         }
         JoinErrorKind::Expired => {
-            (Exit::WrongCode, "the code has expired".into(), "ask for a new one")
+            (Exit::WrongCode, "the code has expired".into(), "ask for a new one".into())
         }
         JoinErrorKind::Unreachable => (
             Exit::PeerNotFound,
             format!("the DHT cannot be reached{besides}"),
-            "is this machine connected to the internet, and does the network allow UDP? wraith doctor tests both",
+            "is this machine connected to the internet, and does the network allow UDP? wraith doctor tests both".into(),
         ),
         _ => (
             Exit::PeerNotFound,
             format!("no peer waits for this code {at}{besides}"),
-            "are all six words right, and is wraith still running there? If it is not, the code was used or has expired: ask for a new one",
+            format!(
+                "are all six words right, and is wraith still running there? If it is not, the code was used or has expired: ask for a new one. {}",
+                compare_clocks()
+            ),
         ),
     }
 }
@@ -232,6 +236,10 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         false => format!("; not searched {unusable}"),
     };
     let new_code = new_code(other);
+    if code.is_long() && !matches!(error.why, JoinErrorKind::NoPlace) {
+        let (exit, message, hint) = long_not_met(error, &at, &besides);
+        return Failure::new(exit, message).hint(hint);
+    }
     let (exit, message, hint) = match &error.why {
         JoinErrorKind::NoPlace if code.is_long() => (
             Exit::Usage,
@@ -244,7 +252,6 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
                 .into(),
             "turn one of them on, or ask the sender for the ticket: wraith send --ticket",
         ),
-        _ if code.is_long() => long_not_met(error, &at, &besides),
         JoinErrorKind::Unreachable => (
             Exit::PeerNotFound,
             format!("cannot look for the other side {unusable}"),

@@ -16,7 +16,7 @@ use wraith_relay::Relays;
 use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity};
 
 use super::nat::{self, Observer};
-use super::{Check, lifetime, mapping, relay};
+use super::{Check, clock, lifetime, mapping, relay};
 use crate::args::{DoctorArgs, MeetingArgs};
 use crate::code::{named, relays};
 use crate::output::Reporter;
@@ -72,12 +72,14 @@ pub async fn check(
         );
     }
     let mut observers = Vec::new();
-    let mut kept = Vec::new();
+    let (mut kept, mut clocks) = (Vec::new(), Vec::new());
     for tried in relays {
         report(tried.check);
+        clocks.extend(tried.clock);
         observers.extend(tried.observer);
         kept.extend(tried.client);
     }
+    report(clock::compare(&clocks));
     let (check, nodes) = dht;
     report(check);
     observers.extend(nodes);

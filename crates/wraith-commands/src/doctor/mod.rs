@@ -5,6 +5,7 @@
 //! leave this machine only for configured targets: named servers, and the DHT and the router unless
 //! they are switched off.
 
+mod clock;
 mod home;
 mod internet;
 mod lan;

@@ -14,6 +14,7 @@ use wraith_relay::{
 };
 
 use super::Check;
+use super::clock::RelayClock;
 use super::nat::Observer;
 use crate::code::RELAY_PORT;
 
@@ -27,6 +28,8 @@ const UDP_WAIT: Duration = Duration::from_millis(2200);
 #[derive(Debug)]
 pub struct RelayResult {
     pub check: Check,
+    /// The relay's clock, if it has sent it.
+    pub clock: Option<RelayClock>,
     /// Set if the relay can report the outside address of our sockets.
     pub observer: Option<Observer>,
     /// Must live while the relay is asked.
@@ -74,7 +77,7 @@ async fn try_one(
         Ok(client) => client,
         Err(error) => {
             let check = unusable(server, through.as_deref(), &error);
-            return RelayResult { check, observer: None, client: None };
+            return RelayResult { check, clock: None, observer: None, client: None };
         }
     };
     let mut watched = client.status();
@@ -90,7 +93,8 @@ async fn try_one(
     let other = status.udp_other;
     let observer = observer.map(|(secret, of)| Observer::Relay { secret, of, other });
     let check = usable(server, through.as_deref(), &status);
-    RelayResult { check, observer, client: Some(client) }
+    let clock = status.clock_difference.map(|by| (server.to_string(), by));
+    RelayResult { check, clock, observer, client: Some(client) }
 }
 
 fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {

@@ -23,7 +23,7 @@ use crate::failure::{Exit, Failure, hints};
 use crate::home;
 use crate::offer::{self, Answer, Question};
 use crate::output::{Event, Reporter, Ticker};
-use crate::report::{name_of, short_id};
+use crate::report::{self, name_of, short_id};
 use crate::signals::Signals;
 use narrator::CallerNarrator;
 
@@ -139,6 +139,9 @@ impl Observer for ListenNarrator {
             }
             LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
+            }
+            LibraryEvent::ClocksDiffer { peer, seconds } => {
+                report::clocks_differ(*peer, *seconds, reporter);
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
             _ => {}

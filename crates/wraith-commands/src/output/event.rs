@@ -100,6 +100,17 @@ pub enum Event<'a> {
         /// Number of offers refused since the last report.
         offers: u64,
     },
+    /// A peer got no answer, because the time in its message is too far from this machine's clock.
+    /// An old message that a third party repeats also causes it. Reported at most once per peer and
+    /// hour.
+    ClocksDiffer {
+        /// NodeId of the contact; null if the peer has not shown its identity.
+        peer: Option<&'a str>,
+        /// Name of the contact; null if the peer has not shown its identity.
+        contact: Option<&'a str>,
+        /// The time of the message minus that of this machine.
+        seconds: i64,
+    },
     /// The search for a contact begins.
     Calling {
         /// Name of the contact.

@@ -22,6 +22,7 @@ use crate::home;
 use crate::offer::{self, Answer, Question};
 use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
+use crate::report;
 use crate::signals::Signals;
 use narrator::ReceiveNarrator;
 
@@ -288,9 +289,10 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         )),
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
-            failure.hint(
-                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer. A path that drops IP packets of 768 bytes needs a relay (--relay)",
-            )
+            failure.hint(format!(
+                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer. A path that drops IP packets of 768 bytes needs a relay (--relay). {}",
+                report::compare_clocks()
+            ))
         }
         _ => failure,
     }

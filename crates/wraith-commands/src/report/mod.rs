@@ -1,5 +1,6 @@
 //! Reports the events of the transfer engine as text for people and events for programs.
 
+mod clocks;
 mod names;
 mod skipped;
 mod summary;
@@ -20,6 +21,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
+pub use clocks::{about, clocks_differ, compare_clocks, utc};
 pub use names::{decision_id, found_at, name_of, short_id, shown};
 use skipped::SkippedNames;
 use summary::Summary;

@@ -351,6 +351,14 @@ fn announce(
     Ok(())
 }
 
+/// Returns the advice for a contact that does not admit this node.
+fn add_us(node: &Node) -> String {
+    let own = node.id();
+    format!(
+        "is wraith listen running there, and are you a contact there? If not, run there: wraith contact add YOU {own}"
+    )
+}
+
 /// Converts an error into the failure of the command, with advice.
 fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
     let again = again();
@@ -383,12 +391,12 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::ContactNotFound(tried)) if tried.is_empty() => failure.hint(
             "use --rendezvous, turn --lan on, or send once with a code, which saves the address",
         ),
-        // A listener does not answer unknown callers, so the two cases cannot be distinguished.
-        Some(Cause::ContactNotFound(_) | Cause::NotAdmitted(_)) => {
-            let own = node.id();
-            failure.hint(format!(
-                "is wraith listen running there, and are you a contact there? If not, run there: wraith contact add YOU {own}"
-            ))
+        // The contact's machine answers, so its clock is no reason.
+        Some(Cause::NotAdmitted(_)) => failure.hint(add_us(node)),
+        // A listener does not answer unknown callers, nor callers with a wrong clock, so the cases
+        // cannot be distinguished.
+        Some(Cause::ContactNotFound(_)) => {
+            failure.hint(format!("{}. {}", add_us(node), report::compare_clocks()))
         }
         _ => failure,
     }

@@ -14,7 +14,7 @@ use crate::args::SendArgs;
 use crate::code;
 use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
-use crate::report::{Narrator, decision_id, found_at, name_of, shown};
+use crate::report::{self, Narrator, decision_id, found_at, name_of, shown};
 
 /// Reports the transfers of an offer, one narrator for each receiver.
 #[derive(Debug)]
@@ -215,6 +215,9 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Path { peer, remote, route, why } => {
                 self.of(receiver).path(*peer, remote, *route, why.as_deref());
+            }
+            LibraryEvent::ClocksDiffer { peer, seconds } => {
+                report::clocks_differ(*peer, *seconds, reporter);
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
             LibraryEvent::StateNotStored(why) => {

@@ -5,6 +5,7 @@
 //! a hang into a failure.
 
 pub mod cable;
+pub mod clock;
 pub mod contacts;
 pub mod disk_image;
 pub mod hostile;

@@ -1,0 +1,190 @@
+//! A machine that is suspended for an hour at a random moment goes on when it wakes.
+//!
+//! In contrast to `sleep.rs`, the clocks of the machine jump by an hour, as they do on a laptop,
+//! while its peer waits. `--reconnect 10` makes each side give up 10 s after it has noticed the
+//! loss, so a transfer that goes on later fails.
+
+use std::time::{Duration, Instant};
+
+use crate::support::clock::TestClock;
+use crate::support::journal::verified_chunks;
+use crate::support::random::Random;
+use crate::support::{Process, World, tree};
+
+const CHUNK: u64 = 256 << 10;
+/// Whole chunks and a remainder.
+const FILM_BYTES: u64 = 60 * CHUNK + 1234;
+/// Slow enough for the transfer to be under way at the random moment.
+const RATE: &str = "8M";
+/// How long the machine stands still: less than the idle timeout of its peer (10 s), or more. Its
+/// clocks show an hour.
+const NAPS: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(1), Duration::from_secs(12)];
+
+/// How the two sides meet, and over which path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Ticket,
+    Listener,
+    Relay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sleeper {
+    Sender,
+    Receiver,
+}
+
+/// Number of moments: `WRAITH_TEST_ROUNDS`, or few.
+fn rounds() -> u32 {
+    let named = std::env::var("WRAITH_TEST_ROUNDS").ok();
+    named.map_or(2, |rounds| rounds.parse().unwrap())
+}
+
+struct Transfer {
+    world: World,
+    clock: TestClock,
+    sleeper: Sleeper,
+    _relay: Option<Process>,
+    relay: Vec<String>,
+}
+
+impl Transfer {
+    fn new(way: Way, sleeper: Sleeper) -> Option<Self> {
+        let world = World::new();
+        let clock = TestClock::new(&world)?;
+        tree::file(&world.source().join("film.mov"), 1, FILM_BYTES as usize);
+        let (mut running, mut words) = (None, Vec::new());
+        if way == Way::Relay {
+            let mut command = world.wraith("relay");
+            command.args(["relay", "--json", "--drain", "0", "--listen", "127.0.0.1:0"]);
+            let mut relay = Process::start("relay", &mut command);
+            let address = relay.event("listening")["address"].as_str().unwrap().to_owned();
+            words = vec!["--relay".into(), address, "--relay-only".into()];
+            running = Some(relay);
+        }
+        Some(Self { world, clock, sleeper, _relay: running, relay: words })
+    }
+
+    fn start(&self, role: Sleeper, words: &[&str]) -> Process {
+        let (side, name) = match role {
+            Sleeper::Sender => ("sender", "send"),
+            Sleeper::Receiver => ("receiver", "receive"),
+        };
+        let mut command = self.world.wraith(side);
+        command.args(words).args(&self.relay);
+        if role == Sleeper::Sender {
+            command.args(["--rate", RATE, "--reconnect", "10"]);
+            command.arg(self.world.source().join("film.mov"));
+        }
+        let is_sleeper = role == self.sleeper;
+        Process::start(name, if is_sleeper { self.clock.of(&mut command) } else { &mut command })
+    }
+
+    /// Starts the side that waits, and returns it with the function that starts the other one.
+    fn sides(&self, way: Way) -> (Process, Box<dyn FnOnce() -> Process + '_>) {
+        let target = self.world.target().to_string_lossy().into_owned();
+        if way == Way::Listener {
+            self.world.know("receiver", "sender", None);
+            let accept = ["listen", "--json", "--accept", "contacts"];
+            let listen = [&accept[..], &["--listen", "127.0.0.1:0", "-o", &target]].concat();
+            let mut listener = self.start(Sleeper::Receiver, &listen);
+            let address = listener.event("listening")["address"].as_str().unwrap().to_owned();
+            self.world.know("sender", "receiver", Some(&address));
+            let call = || self.start(Sleeper::Sender, &["send", "--json", "--to", "receiver"]);
+            return (listener, Box::new(call));
+        }
+        let listen: &[&str] = if way == Way::Relay { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let send = [&["send", "--json", "--ticket"][..], listen].concat();
+        let mut sender = self.start(Sleeper::Sender, &send);
+        let ticket = sender.ticket();
+        let receive = move || {
+            let words = ["receive", "--json", "--yes", "--reconnect", "10", "-o", &target, &ticket];
+            self.start(Sleeper::Receiver, &words)
+        };
+        (sender, Box::new(receive))
+    }
+}
+
+/// Suspends one side once the receiver has `goal` chunks: 0 is before the two have met, if the
+/// sleeper is the side that waits.
+fn suspended_at(goal: u64, nap: Duration, way: Way, sleeper: Sleeper) {
+    let Some(transfer) = Transfer::new(way, sleeper) else { return };
+    let (waiting, start_other) = transfer.sides(way);
+    let waits = if way == Way::Listener { Sleeper::Receiver } else { Sleeper::Sender };
+    let film = transfer.world.target().join("film.mov");
+    let verified = || match film.exists() {
+        true => FILM_BYTES / CHUNK + 1,
+        false => verified_chunks(&transfer.world.target(), "film.mov"),
+    };
+    if goal == 0 && sleeper == waits {
+        transfer.clock.suspend(&waiting, nap);
+    }
+    let mut dialling = start_other();
+    if goal > 0 || sleeper != waits {
+        while verified() < goal && !dialling.has_ended() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        transfer.clock.suspend(if sleeper == waits { &waiting } else { &dialling }, nap);
+    }
+    let (mut last, mut count, mut longest) = (Instant::now(), verified(), Duration::ZERO);
+    while !dialling.has_ended() {
+        if verified() > count {
+            longest = longest.max(last.elapsed());
+            (last, count) = (Instant::now(), verified());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    eprintln!("{way:?}, {sleeper:?} at chunk {goal}, {nap:?}: longest pause {longest:.1?}");
+    let mut waiting = waiting;
+    let dialled = dialling.finish();
+    dialled.expect_exit(0);
+    match way {
+        Way::Listener => drop(waiting.event("done")),
+        _ => {
+            waiting.finish().expect_exit(0);
+        }
+    }
+    let source = transfer.world.source().join("film.mov");
+    tree::assert_same(&source, &film);
+}
+
+fn at_random_moments(way: Way, sleeper: Sleeper) {
+    let mut random = Random::fresh();
+    for round in 0..rounds() {
+        // The first round is before the two have met, or as early as possible.
+        let goal = if round == 0 { 0 } else { random.below(FILM_BYTES / CHUNK) };
+        let nap = NAPS[random.below(NAPS.len() as u64) as usize];
+        suspended_at(goal, nap, way, sleeper);
+    }
+}
+
+#[test]
+fn a_sender_that_was_suspended_goes_on() {
+    at_random_moments(Way::Ticket, Sleeper::Sender);
+}
+
+#[test]
+fn a_receiver_that_was_suspended_goes_on() {
+    at_random_moments(Way::Ticket, Sleeper::Receiver);
+}
+
+#[test]
+fn a_listener_that_was_suspended_goes_on() {
+    at_random_moments(Way::Listener, Sleeper::Receiver);
+}
+
+#[test]
+fn a_caller_that_was_suspended_goes_on() {
+    at_random_moments(Way::Listener, Sleeper::Sender);
+}
+
+#[test]
+fn a_sender_behind_a_relay_that_was_suspended_goes_on() {
+    at_random_moments(Way::Relay, Sleeper::Sender);
+}
+
+#[test]
+fn a_receiver_behind_a_relay_that_was_suspended_goes_on() {
+    at_random_moments(Way::Relay, Sleeper::Receiver);
+}
