@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod checks;
+mod clock;
 mod exchange;
 mod flood;
 mod forwarder;

@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use wraith_core::{
     AccessKey, Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event,
-    Role, Time, Transmit, TransportConfig, WallClock,
+    Role, Time, Transmit, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::checks::{Checks, OUTPUTS_MAX};
+use crate::clock::HostClock;
 use crate::flood::Flood;
 use crate::forwarder::{self, Forwarder};
 use crate::hostile::{self, Hostile};
@@ -84,10 +85,18 @@ struct Node {
     parties: BTreeMap<ConnectionHandle, Application>,
     checks: Checks,
     wake: Option<Time>,
+    clock: HostClock,
     /// Whether it got datagrams since it was drained.
     has_input: bool,
     default_wire: Option<usize>,
     learned: HashMap<SocketAddr, usize>,
+}
+
+impl Node {
+    /// Returns the time at which the endpoint is driven next.
+    fn due(&self) -> Option<Time> {
+        self.wake.map(|at| self.clock.awake_at(at))
+    }
 }
 
 /// Destination of a datagram that no link carries.
@@ -139,9 +148,10 @@ impl World {
         let identity = SecretIdentity::from_seed(identity);
         let checks = Checks::new(name, usize::from(transport.max_mtu));
         let id = identity.node_id();
+        let clock = HostClock::starting_at(UNIX_TIME_AT_ZERO);
         let config = EndpointConfig {
             transport,
-            wall_clock: WallClock::starting_at(UNIX_TIME_AT_ZERO),
+            wall_clock: clock.wall(),
             ..EndpointConfig::open(identity)
         };
         let seed = Rng::new(self.seed, ENDPOINT_STREAM + index as u64).seed();
@@ -153,6 +163,7 @@ impl World {
             parties: BTreeMap::new(),
             checks,
             wake: None,
+            clock,
             has_input: false,
             default_wire: None,
             learned: HashMap::new(),
@@ -163,6 +174,17 @@ impl World {
     /// Sets the accept filter of `node`: clients need one of these access keys.
     pub fn set_access_keys(&mut self, node: NodeIndex, access_keys: Vec<AccessKey>) {
         self.nodes[node.0].endpoint.set_access_keys(access_keys);
+    }
+
+    /// Sets the wall clock of `node` to this time, from which it goes on.
+    pub fn set_clock(&mut self, node: NodeIndex, unix_seconds: u64) {
+        self.nodes[node.0].clock.set(self.now, unix_seconds);
+    }
+
+    /// Suspends the host of `node`: until then it serves no timer, and datagrams to it are lost.
+    /// Its clocks go on.
+    pub fn suspend(&mut self, node: NodeIndex, time: Duration) {
+        self.nodes[node.0].clock.suspend_until(self.now + time);
     }
 
     /// Returns the NodeId of `node`.
@@ -347,7 +369,7 @@ impl World {
         }
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
-            let due = node.wake.is_some_and(|at| at <= now);
+            let due = node.due().is_some_and(|at| at <= now);
             if due {
                 node.endpoint.handle_timeout(now);
             }
@@ -371,7 +393,7 @@ impl World {
 
     fn next_moment(&self) -> Option<Time> {
         let wires = self.wires.iter().filter_map(|wire| wire.path.next());
-        let nodes = self.nodes.iter().filter_map(|node| node.wake);
+        let nodes = self.nodes.iter().filter_map(Node::due);
         let injected = self.injected.keys().next().map(|(at, _)| *at);
         let hostiles = self.hostiles.iter().filter_map(Hostile::wake);
         let flood = self.flood.as_ref().and_then(Flood::wake);
@@ -404,6 +426,9 @@ impl World {
 
     fn receive(&mut self, to: NodeIndex, mut datagram: Datagram) {
         let node = &mut self.nodes[to.0];
+        if node.clock.is_suspended(self.now) {
+            return;
+        }
         node.checks.on_received(datagram.from.into(), datagram.bytes.len());
         let Datagram { from, ecn, bytes, .. } = &mut datagram;
         node.endpoint.handle_datagram(self.now, *from, *ecn, bytes);

@@ -3,6 +3,7 @@
 mod asymmetric;
 mod beyond_32_bits;
 mod blackhole;
+mod clocks;
 mod closing;
 mod corruption;
 mod credit;
