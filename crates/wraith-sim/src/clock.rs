@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wraith_core::{Time, WallClock};
 
+/// Datagrams that arrive as the host falls asleep, and are read when it wakes.
+const SOCKET_DATAGRAMS: u32 = 4;
+
 /// Clocks of a host. Simulated time is the monotonic clock that counts suspension.
 #[derive(Debug)]
 pub struct HostClock {
@@ -12,12 +15,14 @@ pub struct HostClock {
     /// simulated time.
     unix_at_zero: Arc<AtomicU64>,
     suspended_until: Time,
+    /// Datagrams for which the socket of the suspended host still has room.
+    room: u32,
 }
 
 impl HostClock {
     pub fn starting_at(unix_seconds: u64) -> Self {
         let unix_at_zero = Arc::new(AtomicU64::new(unix_seconds));
-        Self { unix_at_zero, suspended_until: Time::ZERO }
+        Self { unix_at_zero, suspended_until: Time::ZERO, room: 0 }
     }
 
     /// Returns the wall clock for an endpoint.
@@ -32,7 +37,14 @@ impl HostClock {
     }
 
     pub fn suspend_until(&mut self, until: Time) {
-        self.suspended_until = until;
+        (self.suspended_until, self.room) = (until, SOCKET_DATAGRAMS);
+    }
+
+    /// Keeps a datagram for a suspended host. Returns when the host reads it; `None` if the socket
+    /// is full.
+    pub fn keep_in_socket(&mut self) -> Option<Time> {
+        self.room = self.room.checked_sub(1)?;
+        Some(self.suspended_until)
     }
 
     pub fn is_suspended(&self, now: Time) -> bool {

@@ -181,8 +181,8 @@ impl World {
         self.nodes[node.0].clock.set(self.now, unix_seconds);
     }
 
-    /// Suspends the host of `node`: until then it serves no timer, and datagrams to it are lost.
-    /// Its clocks go on.
+    /// Suspends the host of `node`: until then it serves no timer. The first datagrams to it wait
+    /// in its socket, and later ones are lost. Its clocks go on.
     pub fn suspend(&mut self, node: NodeIndex, time: Duration) {
         self.nodes[node.0].clock.suspend_until(self.now + time);
     }
@@ -427,6 +427,9 @@ impl World {
     fn receive(&mut self, to: NodeIndex, mut datagram: Datagram) {
         let node = &mut self.nodes[to.0];
         if node.clock.is_suspended(self.now) {
+            if let Some(woken) = node.clock.keep_in_socket() {
+                self.enqueue(woken, Destination::Node(to), datagram);
+            }
             return;
         }
         node.checks.on_received(datagram.from.into(), datagram.bytes.len());

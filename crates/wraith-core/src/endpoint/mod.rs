@@ -32,6 +32,7 @@ mod trials;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -57,6 +58,8 @@ use slots::Slots;
 pub(crate) use source::Source;
 use trials::{FREE_TRIALS, trials};
 
+/// Delay of a timer from which on the host was suspended.
+const SUSPENDED_AFTER: Duration = Duration::from_secs(1);
 /// ChaCha20 stream number of the punches' random numbers, so that punches do not affect any other
 /// random value.
 const PUNCH_STREAM: u64 = 1;
@@ -181,6 +184,11 @@ impl Endpoint {
         ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) {
+        if self.timers.first().is_some_and(|(due, _)| now >= *due + SUSPENDED_AFTER) {
+            // Datagrams that waited in the socket must not revive a connection that is over, nor
+            // make its round-trip time an hour.
+            self.handle_timeout(now);
+        }
         if !self.route(now, from.into(), ecn, datagram) {
             self.datagrams_dropped += 1;
         }
