@@ -137,14 +137,16 @@ impl Error {
         rest.map_or(text.clone(), str::to_owned)
     }
 
-    /// Returns true if the file system rejects the name: a colon on FAT, or 200 bytes on a file
-    /// system that encrypts names.
-    pub fn is_name_refused(&self) -> bool {
-        let Self::Io { source, operation: "create it" | "give it its name", .. } = self else {
-            return false;
-        };
-        let errno = Errno::from_io_error(source);
-        matches!(errno, Some(Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ))
+    /// Returns true if the file system cannot hold such an entry, but others: a colon on FAT, 200
+    /// bytes of a name where names are encrypted, 4 GiB on FAT, a symbolic link.
+    pub fn is_entry_refused(&self) -> bool {
+        let Self::Io { source, operation, .. } = self else { return false };
+        let names = ["create it", "give it its name", "inspect it", "create the link"];
+        match Errno::from_io_error(source) {
+            Some(Errno::NAMETOOLONG | Errno::ILSEQ | Errno::FBIG) => true,
+            Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => names.contains(operation),
+            _ => false,
+        }
     }
 
     /// Returns true if the object does not exist.

@@ -104,6 +104,21 @@ impl TargetDir {
         Ok((is_folder && tells).then_some(FolderId { ino: stat.stx_ino, born }))
     }
 
+    /// Calls `each` with the name of each object in the folder at `path`. The empty path is the
+    /// target itself. Fails if the folder cannot be listed, possibly after a part of the names.
+    pub fn list(&self, path: &[u8], mut each: impl FnMut(&[u8])) -> Result<()> {
+        let dir = self.0.dirs.get(path);
+        let dir = dir.and_then(|dir| open_child(dir.as_fd(), b".", DIR));
+        let mut items = dir.and_then(rustix::fs::Dir::new).context(path, "list it")?;
+        while let Some(item) = items.read() {
+            match item.context(path, "list it")?.file_name().to_bytes() {
+                b"." | b".." => {}
+                name => each(name),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns true if the folder at `path` can be listed and is empty.
     pub fn is_empty_dir(&self, path: &RelPath) -> bool {
         let Ok(fd) = self.0.dirs.beneath().open_file(path.as_bytes(), DIR) else { return false };

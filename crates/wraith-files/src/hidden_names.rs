@@ -6,9 +6,7 @@
 //!
 //! [`RelPath`]: crate::RelPath
 
-use crate::path::{
-    COMPONENT_BYTES_MAX, JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX, RelPath, UnsafeName,
-};
+use crate::path::{JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX, RelPath, UnsafeName};
 
 impl RelPath {
     /// Returns the `number`th name, from 1, that [`crate::OnConflict::Rename`] tries.
@@ -63,6 +61,10 @@ fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     [b".~", &hash.as_bytes()[..32], suffix].concat()
 }
 
+/// Maximum length of a copy's name in bytes. A file system that cuts or refuses longer names
+/// (eCryptfs: 143 bytes) still tells the copies of a long name apart.
+const COPY_BYTES_MAX: usize = 143;
+
 /// Longest extension that is kept in a copy's name (of `.tar.gz`, only `.gz` is the extension).
 const EXTENSION_BYTES_MAX: usize = 16;
 
@@ -72,7 +74,7 @@ pub(crate) fn copy_name(name: &[u8], number: u32) -> Vec<u8> {
     let dot = dot.filter(|&dot| dot > 0 && name.len() - dot <= EXTENSION_BYTES_MAX);
     let (stem, extension) = name.split_at(dot.unwrap_or(name.len()));
     let number = format!(" ({number})");
-    let room = COMPONENT_BYTES_MAX - number.len() - extension.len();
+    let room = COPY_BYTES_MAX - number.len() - extension.len();
     let mut end = stem.len().min(room);
     // Do not cut in the middle of a UTF-8 character.
     while end > 0 && end < stem.len() && stem[end] & 0xc0 == 0x80 {
@@ -84,7 +86,7 @@ pub(crate) fn copy_name(name: &[u8], number: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::RelPath;
+    use crate::path::{COMPONENT_BYTES_MAX, RelPath};
 
     #[test]
     fn copies_keep_their_extension_and_fit() {
@@ -94,9 +96,9 @@ mod tests {
         assert_eq!(name("a.b c d e f g h i j k", 3), "a.b c d e f g h i j k (3)");
         assert_eq!(name("plain", 10), "plain (10)");
         let long = copy_name(&[b'x'; 255], 7);
-        assert_eq!(long.len(), 255);
+        assert_eq!(long.len(), 143);
         let long = name(&format!("{}.txt", "é".repeat(125)), 1);
-        assert!(long.len() <= 255 && long.ends_with("é (1).txt"));
+        assert!(long.len() <= 143 && long.ends_with("é (1).txt"));
     }
 
     #[test]

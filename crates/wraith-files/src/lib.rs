@@ -62,6 +62,7 @@ mod resume;
 mod root_builder;
 mod runs;
 mod seal;
+mod size_limit;
 mod small_file;
 mod source;
 mod stable_storage;

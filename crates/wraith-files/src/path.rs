@@ -92,7 +92,7 @@ impl RelPath {
     }
 
     /// Returns the parent's bytes without allocating a path.
-    pub(crate) fn parent_bytes(&self) -> Option<&[u8]> {
+    pub fn parent_bytes(&self) -> Option<&[u8]> {
         self.0.iter().rposition(|&byte| byte == b'/').map(|slash| &self.0[..slash])
     }
 

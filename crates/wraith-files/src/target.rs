@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{
@@ -22,7 +23,7 @@ use crate::commit::{CommitOptions, Committed, NewLink, OnConflict, commit};
 use crate::dirs::Dirs;
 use crate::entry::{Entry, Kind};
 use crate::error::{Context, Error, Result};
-use crate::hash::Root;
+use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
 use crate::modes::KeptModes;
@@ -95,6 +96,7 @@ impl TargetDir {
             made: Mutex::default(),
             metadata_errors: Mutex::default(),
             journal_pool: JournalPool::default(),
+            size_tried: AtomicU64::new(CHUNK_BYTES as u64),
         })))
     }
 

@@ -3,6 +3,7 @@
 //! they are finished.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use crate::created_dirs::CreatedDirs;
@@ -28,6 +29,8 @@ pub(crate) struct TargetState {
     pub(crate) made: Mutex<CreatedDirs>,
     pub(crate) metadata_errors: Mutex<MetadataErrors>,
     pub(crate) journal_pool: JournalPool,
+    /// Largest size that a file is known to be able to have.
+    pub(crate) size_tried: AtomicU64,
 }
 
 impl TargetState {

@@ -11,6 +11,7 @@
 //! `lying` and `raw_peer` are the peers that tests control themselves.
 
 mod after_minutes;
+mod any_odd_target;
 mod at_a_terminal;
 mod changing_files;
 mod clocks;
@@ -64,6 +65,7 @@ mod many_senders;
 mod modes;
 mod narrow_paths;
 mod no_network;
+mod odd_targets;
 mod offers;
 mod old_copies;
 mod over_the_dht;

@@ -32,6 +32,11 @@ pub(crate) fn decide(
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
+    // Before anything of it is requested: the rest of the transfer goes on without it.
+    if let Err(error) = receiving.target.check_size(entry) {
+        receiving.record_unless_fatal(&placed.offered, error)?;
+        return Ok(Verdict::Pass(Exception::Blocked));
+    }
     if let Some(missing) = missing_of_part(receiving, (number, placed), &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
@@ -56,22 +61,27 @@ pub(crate) fn decide(
     let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
     let local = LocalCopies { old, copy: None };
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, local: local.clone() };
+    let is_as_long = existing.kind == ExistingKind::File && existing.stamp.size == size;
+    if is_as_long && !placed.owns_name {
+        receiving.keep(&entry.path);
+    }
     // An earlier connection completed the file, and it is unchanged since. Only the sender's file
     // may differ now.
     if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
         return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
     }
-    match receiving.conflicts.at(&placed.offered) {
+    match receiving.policy(placed) {
         OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
         OnConflict::Rename => {
             if let Some((copy, root)) = finished_copy(receiving, entry) {
+                receiving.keep(&copy);
                 let local = LocalCopies { copy: Some(copy), ..local };
                 return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
             }
         }
         OnConflict::Overwrite => {}
     }
-    if existing.kind != ExistingKind::File || existing.stamp.size != size {
+    if !is_as_long {
         return Ok(whole);
     }
     before_reading()?;

@@ -13,6 +13,7 @@ use wraith_files::{Entry, Error, Kind, OnConflict, Outcome, RelPath};
 
 use super::Receiving;
 use super::decide::{Verdict, decide};
+use super::earlier_names::{Claim, EarlierNames};
 use super::entries::{Entries, ParseResult};
 use super::incoming::Incoming;
 use super::placement::{FolderPlacement, Placed, Placement};
@@ -38,10 +39,16 @@ pub(crate) fn receive(
     writer: &Mutex<ControlWriter>,
 ) -> Result<Vec<(u32, Placed)>, TransferError> {
     let session = receiving.session;
+    let needs_names = receiving.may_overwrite || receiving.conflicts.may(OnConflict::Skip);
+    let mut names = needs_names.then(EarlierNames::default);
+    if let Some(names) = &mut names {
+        names.list(receiving.target, b"");
+    }
     let mut reader = ManifestReader {
         receiving,
         manifest: entries,
         placement: Placement::default(),
+        names,
         writer,
         wants: WantWriter::default(),
         wanted: Vec::new(),
@@ -99,6 +106,8 @@ struct ManifestReader<'a> {
     receiving: &'a Receiving<'a>,
     manifest: Entries,
     placement: Placement,
+    /// `None` if nothing may be replaced or skipped.
+    names: Option<EarlierNames>,
     writer: &'a Mutex<ControlWriter>,
     wants: WantWriter,
     /// The files in `wants`.
@@ -165,21 +174,24 @@ impl ManifestReader<'_> {
     fn act_on(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
         let receiving = self.receiving;
         let offered = entry.path.clone();
-        let placed = match self.placement.of(&offered) {
-            Ok(FolderPlacement::At(path)) => Placed { entry: Entry { path, ..entry }, offered },
+        let owns_name = false;
+        let mut placed = match self.placement.of(&offered) {
+            Ok(FolderPlacement::At(path)) => {
+                Placed { entry: Entry { path, ..entry }, offered, owns_name }
+            }
             Ok(FolderPlacement::Skipped) => {
-                self.pass(number, &Placed { entry, offered }, Exception::Skipped);
+                self.pass(number, &Placed { entry, offered, owns_name }, Exception::Skipped);
                 return Ok(());
             }
             Ok(FolderPlacement::Refused) => {
-                self.pass(number, &Placed { entry, offered }, Exception::Blocked);
+                self.pass(number, &Placed { entry, offered, owns_name }, Exception::Blocked);
                 return Ok(());
             }
             // The path is too long below the other name of its folder.
             Err(error) => {
                 let (path, what) = (offered.display(), error.reason);
                 receiving.events.event(Event::Note { path: &path, what: &what });
-                let placed = Placed { entry, offered: offered.clone() };
+                let placed = Placed { entry, offered: offered.clone(), owns_name };
                 self.pass(number, &placed, Exception::Blocked);
                 return Ok(());
             }
@@ -193,10 +205,12 @@ impl ManifestReader<'_> {
             self.pass(number, &placed, Exception::Blocked);
             return Ok(());
         }
+        let claim = self.claim(&placed.entry.path);
+        placed.owns_name = claim == Claim::Own;
         match placed.entry.kind {
             Kind::Dir => {
                 self.wants.pass(number);
-                match self.make_folder(&placed) {
+                match self.make_folder(&placed, claim) {
                     Ok(Some(path)) => {
                         receiving.in_place(&path, InPlace::Folder);
                         Ok(())
@@ -232,6 +246,22 @@ impl ManifestReader<'_> {
         }
     }
 
+    /// Claims the name of the next entry.
+    fn claim(&mut self, path: &RelPath) -> Claim {
+        let is_taken = || self.receiving.target.existing(path).is_ok_and(|there| there.is_some());
+        self.names.as_mut().map_or(Claim::Own, |names| names.claim(path, is_taken))
+    }
+
+    /// Prepares for the names in the folder at `path`, before anything is placed in it. `is_new` is
+    /// true if this transfer made the folder, or another entry has it too.
+    fn enter(&mut self, path: &RelPath, is_new: bool) {
+        match &mut self.names {
+            Some(names) if is_new => names.enter_own(path),
+            Some(names) => names.list(self.receiving.target, path.as_bytes()),
+            None => {}
+        }
+    }
+
     /// Returns true if the accepted offer covers this entry. Only top-level names are checked.
     fn is_accepted(&self, offered: &RelPath) -> bool {
         let within = self.receiving.within.as_ref();
@@ -240,20 +270,25 @@ impl ManifestReader<'_> {
 
     /// Creates a folder, or applies the conflict policy if its name is taken. Returns its path;
     /// `None` if it is skipped.
-    fn make_folder(&mut self, placed: &Placed) -> Result<Option<RelPath>, Error> {
-        let (receiving, Placed { entry, offered }) = (self.receiving, placed);
+    fn make_folder(&mut self, placed: &Placed, claim: Claim) -> Result<Option<RelPath>, Error> {
+        let (receiving, Placed { entry, offered, .. }) = (self.receiving, placed);
         let (target, renamed) = (receiving.target, &receiving.renamed);
         // A renamed folder belongs to the entry offered under its own name; no other entry may go
         // into it.
         let is_ours = renamed.is_taken(&entry.path);
-        if !is_ours {
+        // The object may be a folder that a later entry claims under another name.
+        let may_be_claimed = claim == Claim::Unlisted && target.existing(&entry.path)?.is_some();
+        if !is_ours && !may_be_claimed {
             match target.make_dir(entry) {
-                Ok(_) => return Ok(Some(entry.path.clone())),
+                Ok(is_new) => {
+                    self.enter(&entry.path, is_new || claim == Claim::Foreign);
+                    return Ok(Some(entry.path.clone()));
+                }
                 Err(Error::Exists { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        match receiving.conflicts.at(offered) {
+        match receiving.policy(placed) {
             OnConflict::Skip => {
                 let what = "the name is taken; the folder and its contents are skipped";
                 receiving.events.event(Event::Note { path: &offered.display(), what: &what });
@@ -261,9 +296,11 @@ impl ManifestReader<'_> {
                 return Ok(None);
             }
             OnConflict::Overwrite if !is_ours => {
-                let given = lock(&receiving.given);
-                if !given.contains(&entry.path) {
-                    target.replace_with_dir(entry)?;
+                let kept = lock(&receiving.kept);
+                if !receiving.is_kept(&kept, &entry.path) {
+                    let is_new = target.replace_with_dir(entry)?;
+                    drop(kept);
+                    self.enter(&entry.path, is_new);
                     return Ok(Some(entry.path.clone()));
                 }
             }
@@ -272,11 +309,13 @@ impl ManifestReader<'_> {
         let path = match renamed.find(offered, &entry.path) {
             Some(path) => {
                 target.continue_dir(&Entry { path: path.clone(), ..entry.clone() })?;
+                self.enter(&path, false);
                 path
             }
             None => {
                 let path = target.make_dir_copy(entry)?;
                 renamed.add(offered, &path)?;
+                self.enter(&path, true);
                 path
             }
         };

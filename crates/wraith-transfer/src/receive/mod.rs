@@ -17,8 +17,10 @@ mod decide;
 mod delta;
 mod delta_files;
 mod delta_records;
+mod earlier_names;
 mod entries;
 mod incoming;
+mod kept_objects;
 mod manifest;
 mod naming;
 mod negotiate;
@@ -34,13 +36,14 @@ mod send_receipt;
 mod shown;
 mod stream;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use wraith_files::{Change, Committed, Error, Kind, OnConflict, Outcome, RelPath, Root, TargetDir};
+use wraith_files::{
+    Change, Committed, Error, Existing, Kind, OnConflict, Outcome, RelPath, Root, TargetDir,
+};
 use wraith_transport::{Connection, RecvStream};
 
 use crate::content_digest::ContentDigest;
@@ -59,6 +62,7 @@ use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
 use entries::{Entries, ManifestEnd};
 use incoming::Incoming;
+use kept_objects::KeptObjects;
 use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
 pub use options::{Decide, Decision, ReceiveOptions, ReceiveReport};
@@ -85,6 +89,8 @@ pub(crate) struct Receiving<'a> {
     offer: &'a Offer,
     target: &'a TargetDir,
     conflicts: Conflicts,
+    /// True if an object may be replaced.
+    may_overwrite: bool,
     /// The accepted part of the offer, if it was not accepted completely.
     within: Option<Shown>,
     /// True if both sides wait for the disk.
@@ -102,8 +108,8 @@ pub(crate) struct Receiving<'a> {
     pushes: Pushes,
     /// Number of open part files.
     open_files: AtomicU64,
-    /// Replacement names of entries after a conflict. Later entries must not overwrite them.
-    given: Mutex<HashSet<RelPath>>,
+    /// Objects that no entry may replace.
+    kept: Mutex<KeptObjects>,
     contents: Mutex<ContentDigest>,
     /// Entries that the sender sent but this side lacks; not yet reported.
     exceptions: Mutex<Vec<Excepted>>,
@@ -176,7 +182,7 @@ impl Receiving<'_> {
                 | Error::Exists { .. }
                 | Error::InUse { .. }
                 | Error::Changed { .. }
-        ) || error.is_name_refused();
+        ) || error.is_entry_refused();
         if !local || self.target.is_deleted() {
             return Err(self.disk(&error));
         }
@@ -219,32 +225,58 @@ impl Receiving<'_> {
         self.excepted(number, placed, exception, root);
     }
 
-    /// Names an entry by its conflict policy. An entry of this transfer that already got another
-    /// name is not overwritten by the entry offered under that name.
+    /// Returns the conflict policy of an entry. Without a name of its own, an entry replaces nothing
+    /// and is not skipped: the object there may be another entry.
+    fn policy(&self, placed: &Placed) -> OnConflict {
+        if placed.owns_name { self.conflicts.at(&placed.offered) } else { OnConflict::Rename }
+    }
+
+    /// Names an entry by its conflict policy, but never replaces an object of another entry.
     fn place(
         &self,
         placed: &Placed,
         name: impl FnOnce(OnConflict) -> Result<Committed, Error>,
     ) -> Result<Committed, Error> {
-        let policy = self.conflicts.at(&placed.offered);
-        if policy != OnConflict::Overwrite {
-            return name(policy);
+        if !self.may_overwrite {
+            return name(self.policy(placed));
         }
-        // Held during the naming: no other thread may take the name before it is in the list.
-        let mut given = lock(&self.given);
-        let is_given = given.contains(&placed.entry.path);
-        let committed = name(if is_given { OnConflict::Rename } else { policy })?;
-        if committed.outcome == Outcome::Renamed {
-            given.insert(committed.path.clone());
+        // Held during the naming: no other thread may replace the object before it is kept.
+        let mut kept = lock(&self.kept);
+        let policy = match self.policy(placed) {
+            OnConflict::Overwrite if self.is_kept(&kept, &placed.entry.path) => OnConflict::Rename,
+            policy => policy,
+        };
+        let committed = name(policy)?;
+        let is_own = committed.path == placed.entry.path
+            && (placed.owns_name || committed.outcome != Outcome::AlreadyHere);
+        if let Some(stamp) = committed.stamp.filter(|_| !is_own) {
+            kept.keep(&stamp);
         }
         Ok(committed)
+    }
+
+    /// Returns true if an entry relies on the object at `path`.
+    fn is_kept(&self, kept: &KeptObjects, path: &RelPath) -> bool {
+        let is_kept = |there: Existing| kept.contains(&there.stamp);
+        !kept.is_empty() && self.target.existing(path).is_ok_and(|there| there.is_some_and(is_kept))
+    }
+
+    /// Keeps the object at `path`, which an entry may turn out to rely on.
+    fn keep(&self, path: &RelPath) {
+        if self.may_overwrite {
+            // Held during the inspection: no other thread may replace the object meanwhile.
+            let mut kept = lock(&self.kept);
+            if let Ok(Some(there)) = self.target.existing(path) {
+                kept.keep(&there.stamp);
+            }
+        }
     }
 
     /// Reports that the entry offered as `offered` got `name` instead of its own name.
     fn renamed(&self, offered: &RelPath, name: &RelPath) {
         let why = match self.conflicts.at(offered) {
             OnConflict::Overwrite => {
-                "a folder that is not empty has this name, and is not replaced"
+                "a folder that is not empty or another entry of this transfer has this name"
             }
             _ => "the name is taken",
         };
@@ -317,6 +349,7 @@ fn run(
         progress: &options.progress,
         offer: &offer,
         target: &target,
+        may_overwrite: conflicts.may(OnConflict::Overwrite),
         conflicts,
         within: tree.within,
         sync: options.sync && offer.no_sync != Some(true),
@@ -329,7 +362,7 @@ fn run(
         table: OutstandingFiles::new(),
         pushes: Pushes::new(if options.push { PUSH_BYTES_MAX } else { 0 }),
         open_files: AtomicU64::new(0),
-        given: Mutex::default(),
+        kept: Mutex::default(),
         contents: Mutex::default(),
         exceptions: Mutex::default(),
         manifest_end: OnceLock::new(),

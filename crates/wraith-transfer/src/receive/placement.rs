@@ -24,6 +24,9 @@ pub(crate) struct Placed {
     pub(crate) entry: Entry,
     /// Its path in the manifest.
     pub(crate) offered: RelPath,
+    /// True if the object under its name was there before this transfer and belongs to no other
+    /// entry: the conflict policy applies to it.
+    pub(crate) owns_name: bool,
 }
 
 /// Placements of folders; see the module documentation.

@@ -89,6 +89,11 @@ pub struct Conflicts {
 }
 
 impl Conflicts {
+    /// Returns true if any entry has this policy.
+    pub(crate) fn may(&self, policy: OnConflict) -> bool {
+        self.of.values().chain([&self.otherwise]).any(|other| *other == policy)
+    }
+
     pub(crate) fn at(&self, path: &RelPath) -> OnConflict {
         self.of.get(path).copied().unwrap_or(self.otherwise)
     }

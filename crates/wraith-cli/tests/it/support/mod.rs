@@ -11,6 +11,7 @@ pub mod disk_image;
 pub mod hostile;
 pub mod journal;
 pub mod lan;
+pub mod odd_disk;
 pub mod process;
 mod process_state;
 pub mod proxy;
