@@ -40,10 +40,7 @@ pub(crate) fn receive(
 ) -> Result<Vec<(u32, Placed)>, TransferError> {
     let session = receiving.session;
     let needs_names = receiving.may_overwrite || receiving.conflicts.may(OnConflict::Skip);
-    let mut names = needs_names.then(EarlierNames::default);
-    if let Some(names) = &mut names {
-        names.list(receiving.target, b"");
-    }
+    let names = needs_names.then(|| EarlierNames::of(receiving.target));
     let mut reader = ManifestReader {
         receiving,
         manifest: entries,
@@ -205,8 +202,8 @@ impl ManifestReader<'_> {
             self.pass(number, &placed, Exception::Blocked);
             return Ok(());
         }
-        let claim = self.claim(&placed.entry.path);
-        placed.owns_name = claim == Claim::Own;
+        let claim = self.claim(&placed.entry);
+        placed.owns_name = claim == Claim::Earlier;
         match placed.entry.kind {
             Kind::Dir => {
                 self.wants.pass(number);
@@ -246,19 +243,17 @@ impl ManifestReader<'_> {
         }
     }
 
-    /// Claims the name of the next entry.
-    fn claim(&mut self, path: &RelPath) -> Claim {
-        let is_taken = || self.receiving.target.existing(path).is_ok_and(|there| there.is_some());
-        self.names.as_mut().map_or(Claim::Own, |names| names.claim(path, is_taken))
+    /// Returns the right of the next entry to the object under its name.
+    fn claim(&mut self, entry: &Entry) -> Claim {
+        let (target, is_folder) = (self.receiving.target, entry.kind == Kind::Dir);
+        let names = self.names.as_mut();
+        names.map_or(Claim::Earlier, |names| names.claim(target, &entry.path, is_folder))
     }
 
-    /// Prepares for the names in the folder at `path`, before anything is placed in it. `is_new` is
-    /// true if this transfer made the folder, or another entry has it too.
-    fn enter(&mut self, path: &RelPath, is_new: bool) {
-        match &mut self.names {
-            Some(names) if is_new => names.enter_own(path),
-            Some(names) => names.list(self.receiving.target, path.as_bytes()),
-            None => {}
+    /// Enters the folder at `path` before anything is placed in it.
+    fn enter(&mut self, path: &RelPath, is_earlier: bool) {
+        if let Some(names) = &mut self.names {
+            names.enter(self.receiving.target, path, is_earlier);
         }
     }
 
@@ -276,12 +271,12 @@ impl ManifestReader<'_> {
         // A renamed folder belongs to the entry offered under its own name; no other entry may go
         // into it.
         let is_ours = renamed.is_taken(&entry.path);
-        // The object may be a folder that a later entry claims under another name.
-        let may_be_claimed = claim == Claim::Unlisted && target.existing(&entry.path)?.is_some();
-        if !is_ours && !may_be_claimed {
+        // The object may be a folder of a later entry, under another of its names.
+        let is_unknown = claim == Claim::Unlisted && target.existing(&entry.path)?.is_some();
+        if !is_ours && !is_unknown {
             match target.make_dir(entry) {
                 Ok(is_new) => {
-                    self.enter(&entry.path, is_new || claim == Claim::Foreign);
+                    self.enter(&entry.path, !is_new && claim == Claim::Earlier);
                     return Ok(Some(entry.path.clone()));
                 }
                 Err(Error::Exists { .. }) => {}
@@ -300,7 +295,7 @@ impl ManifestReader<'_> {
                 if !receiving.is_kept(&kept, &entry.path) {
                     let is_new = target.replace_with_dir(entry)?;
                     drop(kept);
-                    self.enter(&entry.path, is_new);
+                    self.enter(&entry.path, !is_new);
                     return Ok(Some(entry.path.clone()));
                 }
             }
@@ -309,13 +304,13 @@ impl ManifestReader<'_> {
         let path = match renamed.find(offered, &entry.path) {
             Some(path) => {
                 target.continue_dir(&Entry { path: path.clone(), ..entry.clone() })?;
-                self.enter(&path, false);
+                self.enter(&path, true);
                 path
             }
             None => {
                 let path = target.make_dir_copy(entry)?;
                 renamed.add(offered, &path)?;
-                self.enter(&path, true);
+                self.enter(&path, false);
                 path
             }
         };

@@ -24,8 +24,8 @@ pub(crate) struct Placed {
     pub(crate) entry: Entry,
     /// Its path in the manifest.
     pub(crate) offered: RelPath,
-    /// True if the object under its name was there before this transfer and belongs to no other
-    /// entry: the conflict policy applies to it.
+    /// True if the name existed before this transfer: the conflict policy applies to the object
+    /// there.
     pub(crate) owns_name: bool,
 }
 

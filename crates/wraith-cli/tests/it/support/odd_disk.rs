@@ -24,7 +24,7 @@ use fuser::{
 pub struct Habits {
     /// Names that differ only in case are one name; the first spelling is kept.
     pub folds_case: bool,
-    /// U+00E9 is the same as U+0065 U+0301, as in Unicode.
+    /// U+00E9 is the same as U+0065 U+0301, as in Unicode, and U+00C9 as U+0045 U+0301.
     pub normalises: bool,
     /// A long name has a second, short name, as on FAT: `LONGFI~1.TXT`.
     pub has_short_names: bool,
@@ -188,7 +188,7 @@ impl OddFs {
         let Ok(text) = std::str::from_utf8(name) else { return name.to_vec() };
         let mut text = text.to_owned();
         if self.habits.normalises {
-            text = text.replace('\u{e9}', "e\u{301}");
+            text = text.replace('\u{e9}', "e\u{301}").replace('\u{c9}', "E\u{301}");
         }
         if self.habits.folds_case {
             text = text.to_uppercase().to_lowercase();
