@@ -45,10 +45,16 @@ impl JournalPool {
         let pooled = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         let is_ours = is_at(pooled.fd.as_fd(), pooled.dir.as_fd(), &pooled.name);
         let flags = RenameFlags::NOREPLACE;
-        if is_ours && renameat_with(&pooled.dir, &pooled.name, dir, name, flags).is_ok() {
+        if !is_ours || renameat_with(&pooled.dir, &pooled.name, dir, name, flags).is_err() {
+            pooled.remove();
+            return None;
+        }
+        if is_at(pooled.fd.as_fd(), dir.as_fd(), name) {
             return Some(pooled.fd);
         }
-        pooled.remove();
+        // The inode follows from the path, so the journal would not be recognised and removed later.
+        // If the removal fails, the next receiver of that name removes it.
+        let _ = unlinkat(dir, name, AtFlags::empty());
         None
     }
 
