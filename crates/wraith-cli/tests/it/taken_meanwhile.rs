@@ -18,7 +18,7 @@ fn records(world: &World) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_file_created_meanwhile_stays_and_both_sides_succeed() {
+fn beside_a_file_created_meanwhile_the_received_one_gets_another_name() {
     let world = World::new();
     let root = world.source().join("t");
     tree::file(&root.join("a"), 1, 1000);
@@ -35,16 +35,17 @@ fn a_file_created_meanwhile_stays_and_both_sides_succeed() {
     let done = received.last("done");
     assert_eq!(
         (&done["files"], &done["skipped"], &done["failed"]),
-        (&1.into(), &1.into(), &0.into())
+        (&2.into(), &0.into(), &0.into())
     );
     assert_eq!(fs::read(there.join("large")).unwrap(), b"somebody's");
-    assert_eq!(tree::names(&there), ["a", "large"].map(PathBuf::from), "no part is left");
+    tree::assert_same(&root.join("large"), &there.join("large (1)"));
+    assert_eq!(tree::names(&there), ["a", "large", "large (1)"].map(PathBuf::from));
 
-    // The file was not received, so it is not checked.
+    // Only the received files are checked.
     assert_eq!(records(&world).len(), 1);
     let verified = verify(&world);
     verified.expect_exit(0);
-    assert_eq!(verified.last("verified")["files"], 1);
+    assert_eq!(verified.last("verified")["files"], 2);
     fs::write(there.join("large"), "something else").unwrap();
     verify(&world).expect_exit(0);
     fs::write(there.join("a"), "something else").unwrap();
