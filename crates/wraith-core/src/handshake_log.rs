@@ -11,9 +11,9 @@ use wraith_noise::AccessKey;
 /// While it is complete, an H1 that is not in it is no replay, whatever time it shows. The clocks
 /// of both sides may then differ by years.
 pub trait HandshakeLog: Send + Sync {
-    /// Records the ID of an H1 and returns whether it was there before. The I/O thread calls it
-    /// once for each new authentic H1, before the answer.
-    fn record(&self, id: &[u8; 16]) -> LogResult;
+    /// Records the ID of an H1 under `access_key`, and returns whether it was there before. The I/O
+    /// thread calls it once for each new authentic H1, before the answer, so it must not block.
+    fn record(&self, access_key: &AccessKey, id: &[u8; 16]) -> LogResult;
 }
 
 /// Whether a [`HandshakeLog`] had an entry before.
@@ -21,9 +21,9 @@ pub trait HandshakeLog: Send + Sync {
 pub enum LogResult {
     /// The log is complete and did not have it.
     New,
-    /// The log had it.
+    /// The log had it, or another process uses the log now. The H1 gets no answer.
     Known,
-    /// The log does not have it but is incomplete, or cannot be read or written.
+    /// The log does not have it but is incomplete for this access key, or cannot be read or written.
     Unknown,
 }
 
@@ -37,8 +37,8 @@ impl SharedHandshakeLog {
         Self(Some(log))
     }
 
-    pub(crate) fn record(&self, id: &[u8; 16]) -> LogResult {
-        self.0.as_ref().map_or(LogResult::Unknown, |log| log.record(id))
+    pub(crate) fn record(&self, access_key: &AccessKey, id: &[u8; 16]) -> LogResult {
+        self.0.as_ref().map_or(LogResult::Unknown, |log| log.record(access_key, id))
     }
 }
 

@@ -58,6 +58,13 @@ impl AccessKey {
         self.is_public
     }
 
+    /// Returns a tag for records. Two keys have the same one with a chance of 1 in 65,536.
+    #[must_use]
+    pub fn tag(&self) -> [u8; 2] {
+        let [first, second, ..] = kdf::derive("wraith/2 tag of a door", &self.key);
+        [first, second]
+    }
+
     fn of(context: &'static str, parts: &[&[u8]]) -> Self {
         let key = kdf::derive_parts(context, parts);
         let mac1 = Mac1Key::new(kdf::derive("wraith/2 gate 1", &key));

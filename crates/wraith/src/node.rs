@@ -372,7 +372,7 @@ impl Node {
         bind(core, address)
     }
 
-    /// Returns the record of handshakes under access keys that outlive a process.
+    /// Returns the log of handshakes of this identity.
     pub(crate) fn handshake_log(&self) -> SharedHandshakeLog {
         match self.0.state.folder() {
             Some(folder) => {

@@ -37,7 +37,7 @@ impl Endpoint {
         // Strangers have the public access key, and could fill the log.
         let logged = match access_key.is_public() {
             true => LogResult::Unknown,
-            false => self.config.handshake_log.record(ephemeral),
+            false => self.config.handshake_log.record(access_key, ephemeral),
         };
         let is_proven = match logged {
             LogResult::New => true,

@@ -138,7 +138,7 @@ struct Log {
 }
 
 impl HandshakeLog for Log {
-    fn record(&self, id: &[u8; 16]) -> LogResult {
+    fn record(&self, _: &AccessKey, id: &[u8; 16]) -> LogResult {
         match self.ids.lock().unwrap().insert(*id) {
             false => LogResult::Known,
             true if self.is_incomplete.load(Ordering::Relaxed) => LogResult::Unknown,

@@ -3,7 +3,7 @@
 //! | file in the folder | content | type |
 //! |---|---|---|
 //! | `identity` | the secret key | [`StateDir::identity`] |
-//! | `handshakes` | IDs of received handshakes and calls, against replays | `HandshakeLogFile` |
+//! | `handshakes` | IDs of received handshakes, against replays | `HandshakeLogFile` |
 //! | `contacts.toml` | the user's contacts | [`ContactStore`] |
 //! | `config.toml` | default options | [`ConfigFile`] |
 //! | `sends/HASH` | secret and port of an unfinished send, its allowlist, and marks of the files it has read | [`UnfinishedSend`] |
