@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::suspension::sleep_while_awake;
+use crate::suspension::sleep_or_wake;
 
 /// State of a back-off.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Backoff {
     }
 
     pub async fn wait(&mut self) {
-        sleep_while_awake(self.advance()).await;
+        sleep_or_wake(self.advance()).await;
     }
 }
 

@@ -62,7 +62,7 @@ pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };
 pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
-pub use suspension::{SuspensionWatch, sleep_while_awake};
+pub use suspension::{SuspensionWatch, sleep_or_wake};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
 
 /// Runs the README example as a test.

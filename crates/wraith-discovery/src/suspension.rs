@@ -1,9 +1,11 @@
 //! Detects that the machine was suspended. Timers stand still meanwhile, so a pause of a minute
 //! would end up to a minute after the machine has woken.
 //!
-//! On Linux a timer of the wall clock is cancelled when that clock jumps against the monotonic one,
-//! which it does after a suspension (timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`). So nothing is
-//! polled. A step of the wall clock also cancels it; then both monotonic clocks still agree.
+//! Linux cancels a wall-clock timer when the wall clock jumps (timerfd_create(2),
+//! `TFD_TIMER_CANCEL_ON_SET`). After a suspension, it jumps. So nothing is polled.
+//!
+//! Invariant: only suspensions of 5 s or more are reported. A step of the wall clock also cancels the
+//! timer, but then CLOCK_BOOTTIME minus CLOCK_MONOTONIC has not changed.
 
 use std::time::Duration;
 
@@ -52,7 +54,7 @@ impl SuspensionWatch {
 
 /// Sleeps for `time`, or until the machine has woken from a suspension. Cancel-safe. Must be called
 /// in a tokio runtime.
-pub async fn sleep_while_awake(time: Duration) {
+pub async fn sleep_or_wake(time: Duration) {
     let mut watch = SuspensionWatch::new();
     select! {
         () = sleep(time) => {}
@@ -125,7 +127,13 @@ mod events {
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         let it_value = Timespec { tv_sec: NEVER_SECONDS, tv_nsec: 0 };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        timerfd_settime(timer, flags, &Itimerspec { it_interval, it_value })?;
+        // A jump between the last reading and this call cancels the call, too.
+        while let Err(error) = timerfd_settime(timer, flags, &Itimerspec { it_interval, it_value })
+        {
+            if error != Errno::CANCELED {
+                return Err(error.into());
+            }
+        }
         Ok(())
     }
 }

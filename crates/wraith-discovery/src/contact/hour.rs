@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::suspension::sleep_while_awake;
+use crate::suspension::sleep_or_wake;
 
 const HOUR_SECONDS: u64 = 3600;
 /// Largest clock difference between both sides, as in the handshake (SPEC §3.4).
@@ -26,7 +26,7 @@ pub async fn hour_after(current: u64) {
         // The hour may end between the two readings of the clock.
         let left = ((current + 1) * HOUR_SECONDS).saturating_sub(unix_seconds());
         let left = Duration::from_secs(left);
-        sleep_while_awake(left.min(LONGEST_SLEEP)).await;
+        sleep_or_wake(left.min(LONGEST_SLEEP)).await;
     }
 }
 

@@ -1,9 +1,8 @@
 //! Replay protection of a listener: a recorded call that an attacker sends again is ignored.
 //!
-//! A call older than the clock tolerance is rejected by its time. The salts of all calls are
-//! remembered until there is no room, whatever the clock shows meanwhile. Only calls sealed by a
-//! contact get this far, so only contacts can fill the memory. If it is full, the oldest entries
-//! are dropped.
+//! A call older than the clock tolerance is rejected by its time. The filter keeps the salts of the
+//! last [`MAX_SALTS`] calls, independent of the clock. Only calls sealed by a contact get this far, so
+//! only contacts can fill the memory.
 
 use std::collections::VecDeque;
 
@@ -16,8 +15,10 @@ const MAX_SALTS: usize = 4096;
 /// Calls received recently.
 #[derive(Debug, Default)]
 pub struct CallReplayFilter {
-    /// Salts, oldest first.
+    /// Salts of calls with a good time, oldest first.
     received: VecDeque<[u8; SALT_LEN]>,
+    /// Salts of the other calls. They do not drop answered ones: anybody can repeat old calls.
+    refused: VecDeque<[u8; SALT_LEN]>,
 }
 
 /// Decision about a call.
@@ -34,13 +35,15 @@ pub enum CallVerdict {
 impl CallReplayFilter {
     /// Decides about a call dated `unix_seconds`, and remembers it.
     pub fn admit(&mut self, now: u64, salt: [u8; SALT_LEN], unix_seconds: u64) -> CallVerdict {
-        if self.received.contains(&salt) {
+        if self.received.contains(&salt) || self.refused.contains(&salt) {
             return CallVerdict::Known;
         }
-        if self.received.len() >= MAX_SALTS {
-            self.received.pop_front();
+        let is_good = unix_seconds.abs_diff(now) <= CLOCK_SKEW_SECONDS;
+        let salts = if is_good { &mut self.received } else { &mut self.refused };
+        if salts.len() >= MAX_SALTS {
+            salts.pop_front();
         }
-        self.received.push_back(salt);
+        salts.push_back(salt);
         match unix_seconds.abs_diff(now) {
             0..=CLOCK_SKEW_SECONDS => CallVerdict::New,
             apart => {
@@ -67,6 +70,17 @@ mod tests {
         assert_eq!(calls.admit(1000, [4; 16], u64::MAX), CallVerdict::ClockDiffers(i64::MAX));
         assert_eq!(calls.admit(1000, [5; 16], 1090), NEW);
         assert_eq!(calls.admit(1180, [5; 16], 1090), CallVerdict::Known, "still good by its date");
+    }
+
+    #[test]
+    fn old_calls_that_are_repeated_do_not_drop_an_answered_one() {
+        let mut calls = CallReplayFilter::default();
+        assert_eq!(calls.admit(90_000, [1; 16], 90_000), NEW);
+        for n in 0..2 * MAX_SALTS as u128 {
+            let salt = (n + (1 << 64)).to_be_bytes();
+            assert_eq!(calls.admit(90_000, salt, 1000), CallVerdict::ClockDiffers(-89_000));
+        }
+        assert_eq!(calls.admit(90_000, [1; 16], 90_000), CallVerdict::Known);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::slot::Slot;
 use crate::backoff::Backoff;
 use crate::place::{PlaceError, PlaceName};
 use crate::store::RecordStore;
-use crate::suspension::sleep_while_awake;
+use crate::suspension::sleep_or_wake;
 
 /// Longest lead time of the next hour's record in seconds.
 const MAX_LEAD_SECONDS: u64 = 300;
@@ -167,7 +167,7 @@ impl Writer {
             }
             let pause = Duration::from_secs(due - now).min(LONGEST_SLEEP);
             select! {
-                () = sleep_while_awake(pause) => {}
+                () = sleep_or_wake(pause) => {}
                 changed = commands.changed() => if changed.is_ok() { return },
             }
         }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 use tracing::debug;
-use wraith_discovery::{SuspensionWatch, sleep_while_awake};
+use wraith_discovery::{SuspensionWatch, sleep_or_wake};
 
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
@@ -196,7 +196,7 @@ impl RelayTask {
     ) -> bool {
         let fifth = pause.as_millis() as u64 / 5;
         let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
-        let mut due = std::pin::pin!(sleep_while_awake(pause));
+        let mut due = std::pin::pin!(sleep_or_wake(pause));
         loop {
             tokio::select! {
                 () = &mut due => return true,
