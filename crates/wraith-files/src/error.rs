@@ -137,8 +137,8 @@ impl Error {
         rest.map_or(text.clone(), str::to_owned)
     }
 
-    /// Returns true if the file system cannot hold such an entry, but others: a colon on FAT, 200
-    /// bytes of a name where names are encrypted, 4 GiB on FAT, a symbolic link.
+    /// Returns true if the target's file system refuses this entry for its name, size or type, and
+    /// would accept others. Examples: a colon on FAT, a name of 200 bytes on eCryptfs, 4 GiB on FAT.
     pub fn is_entry_refused(&self) -> bool {
         let Self::Io { source, operation, .. } = self else { return false };
         let names = ["create it", "give it its name", "inspect it", "create the link"];

@@ -12,9 +12,9 @@ use crate::hidden_names::replacement_name;
 use crate::small_file::create_hidden;
 use crate::target::TargetDir;
 
-/// Type numbers of FAT and exFAT (`statfs`). They fill a file with zeros to enlarge it, which takes
-/// long. Linux knows their limits, so a seek suffices.
-const FILLED: [u64; 2] = [0x4d44, 0x2011_bab0];
+/// Type numbers (`statfs`) of FAT, exFAT, eCryptfs, HFS, HFS+ and AFFS. They fill a file with zeros to
+/// enlarge it, which takes long. Linux knows their limits, so a seek suffices.
+const FILLED: [u64; 6] = [0x4d44, 0x2011_bab0, 0xf15f, 0x4244, 0x482b, 0xadff];
 
 impl TargetDir {
     /// Fails if the file system of the target cannot hold a file as large as `entry`. Other errors

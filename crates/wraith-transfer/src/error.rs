@@ -187,7 +187,9 @@ fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     // Files that cannot be sent stay so until the user fixes the cause; only failures are worth a
     // retry.
     if failed > 0 {
-        text.push_str(". Repeat the transfer to get the rest");
+        text.push_str(
+            ". Where a cause is named, remove it. Then repeat the transfer to get the rest",
+        );
     }
     text
 }

@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
     /// The whole file, unless it has this root: the receiver has such a file.
     Unless(Root),
     /// Only the answer whether the file has this root: another file keeps its name.
-    Compare(Root),
+    Kept(Root),
 }
 
 /// The receiver's side: collects decisions in entry order until a message is worth sending.
@@ -64,7 +64,7 @@ impl WantWriter {
                 self.spans += 1;
                 self.want.compare.push(Compare { entry, root: *root });
             }
-            Wanted::Compare(root) => {
+            Wanted::Kept(root) => {
                 self.spans += 1;
                 self.want.kept.push(Compare { entry, root: *root });
             }
@@ -210,13 +210,13 @@ impl<'a> WantReader<'a> {
         }
         if let Some(kept) = self.want.kept.get(self.kept).filter(|kept| kept.entry == entry) {
             self.kept += 1;
-            if wanted.replace(Wanted::Compare(kept.root)).is_some() {
+            if wanted.replace(Wanted::Kept(kept.root)).is_some() {
                 return Err("it wants an entry twice");
             }
         }
         let delta = self.want.delta.get(self.delta) == Some(&entry);
         self.delta += usize::from(delta);
-        if delta && matches!(wanted, None | Some(Wanted::Compare(_))) {
+        if delta && matches!(wanted, None | Some(Wanted::Kept(_))) {
             return Err("it requests a delta of an unwanted entry");
         }
         let mut decided = wanted.map(|wanted| WantDecision::Wanted { wanted, delta });
@@ -297,7 +297,7 @@ mod tests {
             wanted(Wanted::Unless([5; 32]), false),
             except(Exception::Skipped),
             wanted(Wanted::Unless([6; 32]), true),
-            wanted(Wanted::Compare([7; 32]), false),
+            wanted(Wanted::Kept([7; 32]), false),
         ];
         let mut writer = WantWriter::default();
         for (entry, decided) in (0..).zip(&all) {

@@ -32,11 +32,6 @@ pub(crate) fn decide(
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
-    // Before anything of it is requested: the rest of the transfer goes on without it.
-    if let Err(error) = receiving.target.check_size(entry) {
-        receiving.record_unless_fatal(&placed.offered, error)?;
-        return Ok(Verdict::Pass(Exception::Blocked));
-    }
     if let Some(missing) = missing_of_part(receiving, (number, placed), &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
@@ -62,8 +57,8 @@ pub(crate) fn decide(
     let local = LocalCopies { old, copy: None };
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, local: local.clone() };
     let is_as_long = existing.kind == ExistingKind::File && existing.stamp.size == size;
-    if is_as_long && !placed.owns_name {
-        receiving.keep(&entry.path);
+    if is_as_long && !placed.may_replace {
+        receiving.protect(&entry.path);
     }
     // An earlier connection completed the file, and it is unchanged since. Only the sender's file
     // may differ now.
@@ -74,7 +69,7 @@ pub(crate) fn decide(
         OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
         OnConflict::Rename => {
             if let Some((copy, root)) = finished_copy(receiving, entry) {
-                receiving.keep(&copy);
+                receiving.protect(&copy);
                 let local = LocalCopies { copy: Some(copy), ..local };
                 return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
             }
@@ -108,7 +103,7 @@ fn compare_kept(
     match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
         Ok(Some(root)) => {
             let local = LocalCopies::default();
-            Ok(Verdict::Want { wanted: Wanted::Compare(root), missing: 0, local })
+            Ok(Verdict::Want { wanted: Wanted::Kept(root), missing: 0, local })
         }
         Ok(None) | Err(_) => Ok(Verdict::Pass(Exception::Skipped)),
     }

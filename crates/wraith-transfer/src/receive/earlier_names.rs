@@ -11,8 +11,8 @@
 //!
 //! Invariants:
 //!
-//! - A list has no name of an object that this transfer placed. A folder that is not in the list of
-//!   its parent is thus never shared with another entry, unless that one has been entered before.
+//! - A list has no name of an object that this transfer placed. An entry whose folder is not
+//!   listed shares that folder with another entry only if the other entry has entered it before.
 //! - At most one list per folder above the current entry is kept, because a manifest lists its tree
 //!   depth first.
 
@@ -36,7 +36,7 @@ pub(super) enum Claim {
     Unlisted,
 }
 
-/// Names of the folders above the current entry; see the module documentation.
+/// Names that each folder above the current entry had before the transfer.
 #[derive(Debug, Default)]
 pub(super) struct EarlierNames {
     hasher: RandomState,

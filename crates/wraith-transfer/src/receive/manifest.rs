@@ -85,7 +85,7 @@ fn make_link(
         }
         Ok(committed) => {
             if committed.outcome == Outcome::Renamed {
-                receiving.renamed(&link.offered, &committed.path);
+                receiving.renamed(link, &committed.path);
             }
             if let Kind::Symlink { target } = &link.entry.kind {
                 receiving.in_place(&committed.path, InPlace::Link { target });
@@ -171,24 +171,24 @@ impl ManifestReader<'_> {
     fn act_on(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
         let receiving = self.receiving;
         let offered = entry.path.clone();
-        let owns_name = false;
+        let may_replace = false;
         let mut placed = match self.placement.of(&offered) {
             Ok(FolderPlacement::At(path)) => {
-                Placed { entry: Entry { path, ..entry }, offered, owns_name }
+                Placed { entry: Entry { path, ..entry }, offered, may_replace }
             }
             Ok(FolderPlacement::Skipped) => {
-                self.pass(number, &Placed { entry, offered, owns_name }, Exception::Skipped);
+                self.pass(number, &Placed { entry, offered, may_replace }, Exception::Skipped);
                 return Ok(());
             }
             Ok(FolderPlacement::Refused) => {
-                self.pass(number, &Placed { entry, offered, owns_name }, Exception::Blocked);
+                self.pass(number, &Placed { entry, offered, may_replace }, Exception::Blocked);
                 return Ok(());
             }
             // The path is too long below the other name of its folder.
             Err(error) => {
                 let (path, what) = (offered.display(), error.reason);
                 receiving.events.event(Event::Note { path: &path, what: &what });
-                let placed = Placed { entry, offered: offered.clone(), owns_name };
+                let placed = Placed { entry, offered: offered.clone(), may_replace };
                 self.pass(number, &placed, Exception::Blocked);
                 return Ok(());
             }
@@ -203,7 +203,7 @@ impl ManifestReader<'_> {
             return Ok(());
         }
         let claim = self.claim(&placed.entry);
-        placed.owns_name = claim == Claim::Earlier;
+        placed.may_replace = claim == Claim::Earlier;
         match placed.entry.kind {
             Kind::Dir => {
                 self.wants.pass(number);
@@ -291,10 +291,10 @@ impl ManifestReader<'_> {
                 return Ok(None);
             }
             OnConflict::Overwrite if !is_ours => {
-                let kept = lock(&receiving.kept);
-                if !receiving.is_kept(&kept, &entry.path) {
+                let protected = lock(&receiving.protected);
+                if !receiving.is_protected(&protected, &entry.path) {
                     let is_new = target.replace_with_dir(entry)?;
-                    drop(kept);
+                    drop(protected);
                     self.enter(&entry.path, !is_new);
                     return Ok(Some(entry.path.clone()));
                 }
@@ -347,16 +347,25 @@ impl ManifestReader<'_> {
         };
         if !entry.is_sparse() {
             let shown = placed.offered.display();
-            self.space = self.space.checked_sub(missing).ok_or_else(|| {
+            let left = self.space.checked_sub(missing).ok_or_else(|| {
                 let what = format!(
                     "{shown}: not enough free disk space for this file and those before it"
                 );
                 receiving.session.disk(what)
             })?;
+            self.space = left;
+        }
+        // Before anything of it is requested: the rest of the transfer goes on without it.
+        if let Wanted::Whole | Wanted::Chunks(_) = wanted
+            && let Err(error) = receiving.target.check_size(&placed.entry)
+        {
+            receiving.record_unless_fatal(&placed.offered, error)?;
+            self.pass(number, &placed, Exception::Blocked);
+            return Ok(());
         }
         let found = match &wanted {
             Wanted::Chunks(_) => entry.size() - missing,
-            Wanted::Whole | Wanted::Unless(_) | Wanted::Compare(_) => 0,
+            Wanted::Whole | Wanted::Unless(_) | Wanted::Kept(_) => 0,
         };
         self.wants.add(number, &wanted, local.old.is_some());
         let file = Incoming::new(number, placed, wanted, local);

@@ -20,7 +20,6 @@ mod delta_records;
 mod earlier_names;
 mod entries;
 mod incoming;
-mod kept_objects;
 mod manifest;
 mod naming;
 mod negotiate;
@@ -30,6 +29,7 @@ mod parallel;
 mod placement;
 mod plan;
 mod preview;
+mod protected_objects;
 mod pushes;
 mod renamed_folders;
 mod send_receipt;
@@ -62,7 +62,6 @@ use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
 use entries::{Entries, ManifestEnd};
 use incoming::Incoming;
-use kept_objects::KeptObjects;
 use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
 pub use options::{Decide, Decision, ReceiveOptions, ReceiveReport};
@@ -70,6 +69,7 @@ use outstanding::OutstandingFiles;
 use placement::Placed;
 pub use plan::{Action, Planned};
 pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
+use protected_objects::ProtectedObjects;
 use pushes::Pushes;
 use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
@@ -109,7 +109,7 @@ pub(crate) struct Receiving<'a> {
     /// Number of open part files.
     open_files: AtomicU64,
     /// Objects that no entry may replace.
-    kept: Mutex<KeptObjects>,
+    protected: Mutex<ProtectedObjects>,
     contents: Mutex<ContentDigest>,
     /// Entries that the sender sent but this side lacks; not yet reported.
     exceptions: Mutex<Vec<Excepted>>,
@@ -187,7 +187,14 @@ impl Receiving<'_> {
             return Err(self.disk(&error));
         }
         let path = path.display().to_string();
-        self.events.event(Event::Note { path: &path, what: &error.about(&path) });
+        let mut what = error.about(&path);
+        if error.is_entry_refused() {
+            what.push_str(
+                ". The target's file system does not allow this name, size or type: change it at \
+                 the sender, or receive into another folder (-o)",
+            );
+        }
+        self.events.event(Event::Note { path: &path, what: &what });
         Ok(())
     }
 
@@ -228,7 +235,7 @@ impl Receiving<'_> {
     /// Returns the conflict policy of an entry. Without a name of its own, an entry replaces nothing
     /// and is not skipped: the object there may be another entry.
     fn policy(&self, placed: &Placed) -> OnConflict {
-        if placed.owns_name { self.conflicts.at(&placed.offered) } else { OnConflict::Rename }
+        if placed.may_replace { self.conflicts.at(&placed.offered) } else { OnConflict::Rename }
     }
 
     /// Names an entry by its conflict policy, but never replaces an object of another entry.
@@ -240,43 +247,50 @@ impl Receiving<'_> {
         if !self.may_overwrite {
             return name(self.policy(placed));
         }
-        // Held during the naming: no other thread may replace the object before it is kept.
-        let mut kept = lock(&self.kept);
+        // Held during the naming: no other thread may replace the object before it is protected.
+        let mut protected = lock(&self.protected);
         let policy = match self.policy(placed) {
-            OnConflict::Overwrite if self.is_kept(&kept, &placed.entry.path) => OnConflict::Rename,
+            OnConflict::Overwrite if self.is_protected(&protected, &placed.entry.path) => {
+                OnConflict::Rename
+            }
             policy => policy,
         };
         let committed = name(policy)?;
         let is_own = committed.path == placed.entry.path
-            && (placed.owns_name || committed.outcome != Outcome::AlreadyHere);
+            && (placed.may_replace || committed.outcome != Outcome::AlreadyHere);
         if let Some(stamp) = committed.stamp.filter(|_| !is_own) {
-            kept.keep(&stamp);
+            protected.protect(&stamp);
         }
         Ok(committed)
     }
 
     /// Returns true if an entry relies on the object at `path`.
-    fn is_kept(&self, kept: &KeptObjects, path: &RelPath) -> bool {
-        let is_kept = |there: Existing| kept.contains(&there.stamp);
-        !kept.is_empty() && self.target.existing(path).is_ok_and(|there| there.is_some_and(is_kept))
+    fn is_protected(&self, protected: &ProtectedObjects, path: &RelPath) -> bool {
+        let is_protected = |there: Existing| protected.contains(&there.stamp);
+        !protected.is_empty()
+            && self.target.existing(path).is_ok_and(|there| there.is_some_and(is_protected))
     }
 
-    /// Keeps the object at `path`, which an entry may turn out to rely on.
-    fn keep(&self, path: &RelPath) {
+    /// Protects the object at `path`, which an entry may turn out to rely on.
+    fn protect(&self, path: &RelPath) {
         if self.may_overwrite {
             // Held during the inspection: no other thread may replace the object meanwhile.
-            let mut kept = lock(&self.kept);
+            let mut protected = lock(&self.protected);
             if let Ok(Some(there)) = self.target.existing(path) {
-                kept.keep(&there.stamp);
+                protected.protect(&there.stamp);
             }
         }
     }
 
     /// Reports that the entry offered as `offered` got `name` instead of its own name.
-    fn renamed(&self, offered: &RelPath, name: &RelPath) {
-        let why = match self.conflicts.at(offered) {
-            OnConflict::Overwrite => {
-                "a folder that is not empty or another entry of this transfer has this name"
+    fn renamed(&self, placed: &Placed, name: &RelPath) {
+        let offered = &placed.offered;
+        let why = match (placed.may_replace, self.conflicts.at(offered)) {
+            (true, OnConflict::Overwrite) => {
+                "a folder that is not empty, or a file that this transfer needs, has this name"
+            }
+            (false, OnConflict::Overwrite | OnConflict::Skip) => {
+                "the name is taken by an object that did not have exactly this name before"
             }
             _ => "the name is taken",
         };
@@ -362,7 +376,7 @@ fn run(
         table: OutstandingFiles::new(),
         pushes: Pushes::new(if options.push { PUSH_BYTES_MAX } else { 0 }),
         open_files: AtomicU64::new(0),
-        kept: Mutex::default(),
+        protected: Mutex::default(),
         contents: Mutex::default(),
         exceptions: Mutex::default(),
         manifest_end: OnceLock::new(),

@@ -24,9 +24,8 @@ pub(crate) struct Placed {
     pub(crate) entry: Entry,
     /// Its path in the manifest.
     pub(crate) offered: RelPath,
-    /// True if the name existed before this transfer: the conflict policy applies to the object
-    /// there.
-    pub(crate) owns_name: bool,
+    /// True if the conflict policy applies to the object under this name.
+    pub(crate) may_replace: bool,
 }
 
 /// Placements of folders; see the module documentation.

@@ -82,7 +82,7 @@ impl Claims {
         let (send, alike_until) = match &self.wanted {
             Wanted::Whole => (true, self.chunks),
             Wanted::Chunks(chunks) => (chunks.contains(first), chunks.alike_until(first)),
-            Wanted::Unless(_) | Wanted::Compare(_) => (false, self.chunks),
+            Wanted::Unless(_) | Wanted::Kept(_) => (false, self.chunks),
         };
         let claim = match state.hole_at(first, source) {
             Some(hole_end) => {
@@ -213,7 +213,7 @@ impl LargeFile {
 /// Returns the root of the receiver's file, if that may be the same.
 pub(super) fn matching_root(wanted: &Wanted) -> Option<Root> {
     match wanted {
-        Wanted::Unless(root) | Wanted::Compare(root) => Some(*root),
+        Wanted::Unless(root) | Wanted::Kept(root) => Some(*root),
         Wanted::Whole | Wanted::Chunks(_) => None,
     }
 }

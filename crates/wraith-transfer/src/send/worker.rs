@@ -180,10 +180,10 @@ impl Worker<'_> {
             match read_small(self.sending, &job.item.found, into) {
                 Ok(root) => {
                     let compared = match job.wanted {
-                        Wanted::Unless(theirs) | Wanted::Compare(theirs) if theirs == root => {
+                        Wanted::Unless(theirs) | Wanted::Kept(theirs) if theirs == root => {
                             Some(Ending::Identical)
                         }
-                        Wanted::Compare(_) => Some(Ending::Different),
+                        Wanted::Kept(_) => Some(Ending::Different),
                         Wanted::Whole | Wanted::Unless(_) | Wanted::Chunks(_) => None,
                     };
                     if let Some(ending) = compared {
@@ -497,7 +497,7 @@ fn resolve_as(
         Ending::Unreadable => FileStatus::Unreadable,
     };
     let events = &sending.options.events;
-    if let Some(root) = root {
+    if let Some(root) = root.filter(|_| ending != Ending::Different) {
         lock(&sending.ledger).resolved(entry, &root, bytes);
         let found = &item.found;
         let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
@@ -506,6 +506,7 @@ fn resolve_as(
     } else {
         let exception = match ending {
             Ending::Unreadable => Exception::Unreadable,
+            Ending::Different => Exception::Skipped,
             _ => Exception::Changed,
         };
         lock(&sending.ledger).left_out(entry, exception);

@@ -57,8 +57,7 @@ impl Incoming {
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
             }
             Ending::Different => {
-                lock(&receiving.contents).add(self.entry, &end.root);
-                receiving.lacks(self.entry, &self.placed, Exception::Skipped, Some(end.root));
+                receiving.excepted(self.entry, &self.placed, Exception::Skipped, None);
             }
             Ending::Changed | Ending::Unreadable => {
                 self.break_off(receiving, end, open.map(|open| open.part))?;
@@ -170,7 +169,7 @@ impl Incoming {
                 .map_err(|error| receiving.session.disk(error))?;
         }
         if committed.outcome == Outcome::Renamed {
-            receiving.renamed(&self.placed.offered, &committed.path);
+            receiving.renamed(&self.placed, &committed.path);
         }
         match committed.outcome {
             Outcome::Skipped => {

@@ -276,11 +276,14 @@ impl Incoming {
             return Err(self.violation(receiving, "it ends twice"));
         }
         match (ending, &self.wanted) {
-            (Ending::Identical, Wanted::Unless(ours) | Wanted::Compare(ours))
+            (Ending::Identical, Wanted::Unless(ours) | Wanted::Kept(ours))
                 if *ours == root && chunks == 0 => {}
             (Ending::Identical, _) => return Err(self.violation(receiving, "it is not identical")),
-            (Ending::Different, Wanted::Compare(ours)) if *ours != root && chunks == 0 => {}
+            (Ending::Different, Wanted::Kept(ours)) if *ours != root && chunks == 0 => {}
             (Ending::Different, _) => return Err(self.violation(receiving, "it is not different")),
+            (Ending::Complete, Wanted::Kept(_)) => {
+                return Err(self.violation(receiving, "an end of a file that keeps its name"));
+            }
             (Ending::Complete, _) if self.chunks() < 2 => {
                 return Err(self.violation(receiving, "an end without its content"));
             }
@@ -318,6 +321,9 @@ impl Incoming {
         chunks: Range<u64>,
         carrier: Carrier,
     ) -> Result<Arc<PartFile>, TransferError> {
+        if let Wanted::Kept(_) = self.wanted {
+            return Err(self.violation(receiving, "a chunk that was not asked for"));
+        }
         let mut body = lock(&self.body);
         self.open(receiving, &mut body)?;
         let ended = body.end;
@@ -375,7 +381,7 @@ impl Incoming {
         let mut due = match &self.wanted {
             Wanted::Chunks(chunks) => chunks.clone(),
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
-            Wanted::Compare(_) => IntervalSet::new(),
+            Wanted::Kept(_) => IntervalSet::new(),
         };
         let size = self.placed.entry.size();
         let local = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));

@@ -10,19 +10,19 @@ use std::hash::{BuildHasher, RandomState};
 
 use wraith_files::{Mtime, Stamp};
 
-/// See the module documentation.
+/// Hashes of the size and times of the objects that no entry may replace.
 #[derive(Debug, Default)]
-pub(super) struct KeptObjects {
+pub(super) struct ProtectedObjects {
     hasher: RandomState,
     objects: HashSet<u64>,
 }
 
-impl KeptObjects {
+impl ProtectedObjects {
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    pub(super) fn keep(&mut self, stamp: &Stamp) {
+    pub(super) fn protect(&mut self, stamp: &Stamp) {
         let hash = self.hash(stamp);
         self.objects.insert(hash);
     }
