@@ -236,13 +236,10 @@ impl From<LibraryEvent> for Event {
             }
             LibraryEvent::UnauthorizedPeer => Self::UnauthorizedPeer,
             LibraryEvent::ReceiverReconnected => Self::ReceiverReconnected,
-            LibraryEvent::ClocksDiffer { seconds, .. } => Self::Note {
-                path: String::new(),
-                what: format!(
-                    "a peer got no answer: its clock and this machine's differ by {} s",
-                    seconds.unsigned_abs()
-                ),
-            },
+            LibraryEvent::ClocksDiffer { peer, seconds } => {
+                let what = LibraryEvent::clocks_differ_text(peer, seconds);
+                Self::Note { path: String::new(), what }
+            }
             LibraryEvent::RefusedUnread { total } => Self::RefusedUnread { total },
             LibraryEvent::ContactsChanged(contacts) => {
                 Self::ContactsChanged { contacts: contacts as u64 }

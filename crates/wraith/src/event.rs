@@ -206,6 +206,14 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the text of [`Event::ClocksDiffer`] for bindings that have no type for it.
+    pub fn clocks_differ_text(peer: Option<NodeId>, seconds: i64) -> String {
+        let peer = peer.map_or("a peer".to_owned(), |peer| peer.to_string());
+        let direction = if seconds < 0 { "behind" } else { "ahead of" };
+        let difference = seconds.unsigned_abs();
+        format!("{peer} got no answer: its clock is {difference} s {direction} this machine's")
+    }
+
     pub(crate) fn is_last(&self) -> bool {
         matches!(self, Self::Done | Self::Failed(_))
     }

@@ -267,6 +267,10 @@ impl Event {
                 ..Self::new(WRAITH_EVENT_SERVED)
             },
             LibraryEvent::ReceiverReconnected => Self::new(WRAITH_EVENT_RECEIVER_RECONNECTED),
+            LibraryEvent::ClocksDiffer { peer, seconds } => Self {
+                text: LibraryEvent::clocks_differ_text(*peer, *seconds),
+                ..Self::new(WRAITH_EVENT_NOTE)
+            },
             LibraryEvent::ReceiverFailed(error) => {
                 let failure = Failure::from(error.clone());
                 Self { kind: WRAITH_EVENT_RECEIVER_FAILED, ..Self::failed(&failure) }

@@ -81,7 +81,7 @@ fn a_long_code_is_not_found_with_a_wrong_clock_and_the_clocks_are_named() {
         command.args(["--timeout", "4", &code]);
         let receiver = Process::start("receive", clock.of(&mut command)).finish();
         let hint = receiver.expect_error(3)["hint"].as_str().unwrap().to_owned();
-        assert!(hint.contains("clock agree with this one") && !hint.contains("UDP"), "{hint}");
+        assert!(hint.contains("Compare the clocks") && !hint.contains("UDP"), "{hint}");
     }
     clock.set(0);
     world.receive_with(&code, &places).finish().expect_exit(0);

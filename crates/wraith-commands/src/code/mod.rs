@@ -111,7 +111,7 @@ fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, St
             format!("no peer waits for this code {at}{besides}"),
             format!(
                 "are all six words right, and is wraith still running there? If it is not, the code was used or has expired: ask for a new one. {}",
-                compare_clocks()
+                compare_clocks("10 min")
             ),
         ),
     }

@@ -13,20 +13,24 @@ pub type RelayClock = (String, i64);
 /// Returns the result for the relays that have sent their time.
 pub fn compare(relays: &[RelayClock]) -> Check {
     let Some((relay, difference)) = relays.iter().max_by_key(|(_, by)| by.unsigned_abs()) else {
-        let meaning = "no relay has sent its time. Compare this clock with the other machine's: \
-                       beyond 90 s, contacts may not find each other";
+        let meaning = "no relay has sent its time. Name one with --relay, or compare this clock with \
+                       the other machine's: beyond 90 s, contacts may not find each other";
         return Check::none(NAME, "nothing to compare with", meaning);
     };
     let apart = difference.unsigned_abs();
     if apart <= TOLERANCE_SECONDS {
         let found = format!("{} to {relay}", about(apart));
-        return Check::ok(NAME, found, "clocks that differ by up to 90 s work everywhere");
+        let meaning = "this clock agrees with the relay's. Test the other machine, too, with the same \
+                       relay";
+        return Check::ok(NAME, found, meaning);
     }
     let direction = if *difference < 0 { "ahead of" } else { "behind" };
     let found = format!("this machine is {} {direction} {relay}", about(apart));
     let meaning = "one of the two clocks is wrong. New tickets and codes work, but codes of six \
                    words and contacts may not find the other machine";
-    Check::warn(NAME, found, meaning).next("if it is this one: timedatectl set-ntp true")
+    let next =
+        "if this clock is wrong: timedatectl set-ntp true; if not, tell the relay's operator";
+    Check::warn(NAME, found, meaning).next(next)
 }
 
 #[cfg(test)]
@@ -53,6 +57,6 @@ mod tests {
         assert_eq!(check.status, Status::Warn);
         assert_eq!(check.found, "this machine is 3 h behind relay.example");
         assert_eq!(of(&[i64::MIN]).status, Status::Warn);
-        assert!(of(&[-91]).found.contains("1 min ahead of"));
+        assert!(of(&[-91]).found.contains("91 s ahead of"));
     }
 }

@@ -100,9 +100,9 @@ pub enum Event<'a> {
         /// Number of offers refused since the last report.
         offers: u64,
     },
-    /// A peer got no answer, because the time in its message is too far from this machine's clock.
-    /// An old message that a third party repeats also causes it. Reported at most once per peer and
-    /// hour.
+    /// A handshake or call was refused, because its time differs too much from this machine's clock.
+    /// A replay also causes this event. Reported at most once an hour per contact, and once an hour
+    /// for all other peers together.
     ClocksDiffer {
         /// NodeId of the contact; null if the peer has not shown its identity.
         peer: Option<&'a str>,

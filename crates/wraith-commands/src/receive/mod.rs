@@ -290,8 +290,8 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
             failure.hint(format!(
-                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? A sender that has ended does not answer. A path that drops IP packets of 768 bytes needs a relay (--relay). {}",
-                report::compare_clocks()
+                "is wraith send still running there, with this ticket? Can this machine reach it over UDP (wraith doctor)? If the network drops UDP or large packets, run there: wraith send --relay HOST. If that send was continued after a restart: {}",
+                report::compare_clocks("90 s")
             ))
         }
         _ => failure,

@@ -7,11 +7,13 @@ use wraith::NodeId;
 use super::names::name_of;
 use crate::output::{Event, Reporter};
 
-/// Returns the advice for a peer that may be silent because of its clock or ours.
-pub fn compare_clocks() -> String {
+/// Returns the advice for a peer that may be silent because its clock differs from ours by more than
+/// `limit`.
+pub fn compare_clocks(limit: &str) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!(
-        "Does that machine's clock agree with this one ({})? If not, set the wrong clock",
+        "Compare the clocks: this machine's shows {}. If the other one differs by more than \
+         {limit}, set the wrong one",
         utc(now.as_secs())
     )
 }
@@ -34,9 +36,9 @@ fn sentence(peer: &str, seconds: i64) -> String {
     let direction = if seconds < 0 { "behind" } else { "ahead of" };
     let difference = about(seconds.unsigned_abs());
     format!(
-        "{peer} got no answer: the clocks of the two machines differ by about {difference}. By its \
-         message, that machine is {direction} this one. Set the wrong clock. If {peer} is not \
-         trying now, an old message was repeated, and there is nothing to do"
+        "{peer} got no answer: the clock of that machine is about {difference} {direction} this \
+         one. Set the wrong clock. If no machine of yours or of a contact calls now, a third party \
+         repeated an old message, and there is nothing to do"
     )
 }
 
@@ -57,19 +59,17 @@ pub fn utc(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Formats a difference of clocks with one unit, rounded down.
+/// Formats a difference of clocks with one unit, rounded to the nearest.
 pub fn about(seconds: u64) -> String {
-    let (number, unit) = match seconds {
-        0..MINUTE => (seconds, "s"),
-        MINUTE..HOUR => (seconds / MINUTE, "min"),
-        HOUR..DAY => (seconds / HOUR, "h"),
-        DAY..YEAR => (seconds / DAY, "days"),
-        _ => (seconds / YEAR, "years"),
+    // With at least two of a unit, rounding changes the difference by less than a quarter.
+    let (unit_seconds, unit) = match seconds {
+        0..600 => (1, "s"),
+        600..7200 => (MINUTE, "min"),
+        7200..172_800 => (HOUR, "h"),
+        172_800..63_072_000 => (DAY, "days"),
+        _ => (YEAR, "years"),
     };
-    match (number, unit) {
-        (1, "days" | "years") => format!("1 {}", unit.trim_end_matches('s')),
-        _ => format!("{number} {unit}"),
-    }
+    format!("{} {unit}", seconds.saturating_add(unit_seconds / 2) / unit_seconds)
 }
 
 #[cfg(test)]
@@ -86,8 +86,11 @@ mod tests {
 
     #[test]
     fn a_difference_has_one_unit() {
-        let cases = [(1, "1 s"), (91, "1 min"), (3 * HOUR + 5, "3 h"), (DAY, "1 day")];
-        for (seconds, text) in cases.into_iter().chain([(10 * YEAR, "10 years")]) {
+        let cases = [(1, "1 s"), (91, "91 s"), (119 * MINUTE, "119 min"), (3 * HOUR - 5, "3 h")];
+        let cases = cases.into_iter().chain([(DAY, "24 h"), (2 * DAY, "2 days")]);
+        for (seconds, text) in
+            cases.chain([(u64::MAX, "584942417355 years"), (10 * YEAR, "10 years")])
+        {
             assert_eq!(about(seconds), text);
         }
     }
@@ -95,7 +98,7 @@ mod tests {
     #[test]
     fn the_sentence_names_the_clocks_and_the_direction() {
         let text = sentence("bob", -(3 * HOUR as i64));
-        assert!(text.starts_with("bob got no answer: the clocks"), "{text}");
+        assert!(text.starts_with("bob got no answer: the clock"), "{text}");
         assert!(text.contains("about 3 h") && text.contains("behind this one"), "{text}");
     }
 }

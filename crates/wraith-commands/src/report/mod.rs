@@ -227,7 +227,7 @@ impl Narrator {
             state.here_bytes = state.here_bytes.saturating_add(bytes);
         }
         drop(state);
-        if let Some(why) = why_missing(status, change) {
+        if let Some(why) = why_missing(self.role, status, change) {
             self.reporter.warn(format!("{path}: {why}"));
         }
     }
@@ -381,7 +381,7 @@ pub fn durability_word(durability: Option<Durability>) -> &'static str {
 }
 
 /// Returns the reason why a file did not arrive, as text for people.
-fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static str> {
+fn why_missing(role: Role, status: FileStatus, change: Option<Change>) -> Option<&'static str> {
     match (status, change) {
         (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Missing)) => {
             Some("missing: it was deleted at the sender")
@@ -400,8 +400,11 @@ fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static st
         (FileStatus::Stale, _) => {
             Some("an earlier part belonged to another file and was discarded")
         }
-        // A note has named the entry in its place.
-        (FileStatus::Blocked, _) => None,
+        // A note has named the entry and the reason at the receiver.
+        (FileStatus::Blocked, _) => match role {
+            Role::Sender => Some("the receiver could not store it; its screen shows the reason"),
+            Role::Receiver => None,
+        },
         (FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped, _) => None,
     }
 }

@@ -396,7 +396,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         // A listener does not answer unknown callers, nor callers with a wrong clock, so the cases
         // cannot be distinguished.
         Some(Cause::ContactNotFound(_)) => {
-            failure.hint(format!("{}. {}", add_us(node), report::compare_clocks()))
+            failure.hint(format!("{}. {}", add_us(node), report::compare_clocks("90 s")))
         }
         _ => failure,
     }
