@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::support::odd_disk::{Habits, odd_disk};
-use crate::support::{Outcome, Process, World, tree};
+use crate::support::{Outcome, Process, World, rounds, tree};
 
 /// Names of which some are one name on some file system, or are refused by one.
 const NAMES: [&str; 28] = [
@@ -142,11 +142,14 @@ fn check(world: &World, what: &str, sent: &Outcome, received: &Outcome) {
         files.map(|file| file["path"].as_str().unwrap().to_owned()).collect::<HashSet<_>>()
     };
     let (placed, skipped) = (statuses(&["done", "already-here"]), statuses(&["skipped"]));
+    let reported =
+        statuses(&["done", "already-here", "skipped", "blocked", "changed", "unreadable", "stale"]);
     for (path, content) in &source {
         let path = path.strip_prefix(world.source()).unwrap().to_str().unwrap();
         if placed.contains(path) || sent.status.code() == Some(0) && !skipped.contains(path) {
             assert!(there.contains(content), "{what}: {path} is lost");
         }
+        assert!(reported.contains(path), "{what}: {path} is not reported");
     }
     let code = received.status.code().unwrap();
     assert!([0, 10].contains(&code), "{what}: {code} {:?}", received.last("error"));
@@ -194,15 +197,9 @@ fn round(seed: u64) -> Option<()> {
     Some(())
 }
 
-/// Number of rounds of a test that repeats itself: `WRAITH_TEST_ROUNDS`, or few.
-fn rounds() -> u64 {
-    let named = std::env::var("WRAITH_TEST_ROUNDS").ok();
-    named.map_or(3, |rounds| rounds.parse().unwrap())
-}
-
 #[test]
 fn every_content_arrives_or_its_file_is_reported() {
-    for seed in 0..rounds() {
+    for seed in 0..rounds(3) {
         if round(seed).is_none() {
             return;
         }

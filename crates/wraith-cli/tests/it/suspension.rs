@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::clock::TestClock;
 use crate::support::journal::verified_chunks;
 use crate::support::random::Random;
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, rounds, tree};
 
 const CHUNK: u64 = 256 << 10;
 /// Whole chunks and a remainder.
@@ -32,12 +32,6 @@ enum Way {
 enum Sleeper {
     Sender,
     Receiver,
-}
-
-/// Number of moments: `WRAITH_TEST_ROUNDS`, or one.
-fn rounds() -> u32 {
-    let named = std::env::var("WRAITH_TEST_ROUNDS").ok();
-    named.map_or(1, |rounds| rounds.parse().unwrap())
 }
 
 struct Transfer {
@@ -105,8 +99,7 @@ impl Transfer {
     }
 }
 
-/// Suspends one side once the receiver has `goal` chunks: 0 is before the two have met, if the
-/// sleeper is the side that waits.
+/// Suspends one side once the receiver has `goal` chunks.
 fn suspended_at(goal: u64, way: Way, sleeper: Sleeper) {
     let Some(transfer) = Transfer::new(way, sleeper) else { return };
     let (waiting, start_other) = transfer.sides(way);
@@ -116,16 +109,11 @@ fn suspended_at(goal: u64, way: Way, sleeper: Sleeper) {
         true => FILM_BYTES / CHUNK + 1,
         false => verified_chunks(&transfer.world.target(), "film.mov"),
     };
-    if goal == 0 && sleeper == waits {
-        transfer.clock.suspend(&waiting, NAP);
-    }
     let mut dialling = start_other();
-    if goal > 0 || sleeper != waits {
-        while verified() < goal && !dialling.has_ended() {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        transfer.clock.suspend(if sleeper == waits { &waiting } else { &dialling }, NAP);
+    while verified() < goal && !dialling.has_ended() {
+        std::thread::sleep(Duration::from_millis(2));
     }
+    transfer.clock.suspend(if sleeper == waits { &waiting } else { &dialling }, NAP);
     let (mut last, mut count, mut longest) = (Instant::now(), verified(), Duration::ZERO);
     while !dialling.has_ended() {
         if verified() > count {
@@ -150,7 +138,7 @@ fn suspended_at(goal: u64, way: Way, sleeper: Sleeper) {
 
 fn at_random_moments(way: Way, sleeper: Sleeper) {
     let mut random = Random::fresh();
-    for _ in 0..rounds() {
+    for _ in 0..rounds(1) {
         // A moment in three quarters of the film, so that it is not complete by then.
         let goal = 1 + random.below(FILM_BYTES / CHUNK * 3 / 4);
         suspended_at(goal, way, sleeper);

@@ -2,7 +2,7 @@
 
 use mainline::Testnet;
 
-use crate::support::{Outcome, Process, World, lan, other_words, tree};
+use crate::support::{Outcome, Process, World, lan, other_words, rounds, tree};
 use wraith_discovery::Code;
 
 /// DHT nodes, enough for lookups of several hops.
@@ -41,12 +41,6 @@ impl Places {
         command.args(["receive", "--json", "--yes", "-o"]).arg(world.path(side));
         Process::start("receive", command.args(self.options()).arg(code))
     }
-}
-
-/// Number of rounds of a test that repeats itself: `WRAITH_TEST_ROUNDS`, or few.
-fn rounds() -> usize {
-    let named = std::env::var("WRAITH_TEST_ROUNDS").ok();
-    named.map_or(2, |rounds| rounds.parse().unwrap())
 }
 
 #[test]
@@ -102,7 +96,7 @@ fn exactly_n_are_served(places: &Places, n: usize) {
 #[test]
 fn exactly_n_receivers_are_served_by_both_codes_together() {
     let places = Places::new();
-    for round in 0..rounds() {
-        exactly_n_are_served(&places, 2 + round % 3);
+    for round in 0..rounds(2) {
+        exactly_n_are_served(&places, 2 + (round % 3) as usize);
     }
 }

@@ -177,6 +177,12 @@ pub fn is_root() -> bool {
     uid.trim_ascii() == b"0"
 }
 
+/// Returns the number of rounds of a test that repeats itself: `WRAITH_TEST_ROUNDS`, or `few`.
+pub fn rounds(few: u64) -> u64 {
+    let named = std::env::var("WRAITH_TEST_ROUNDS").ok();
+    named.map_or(few, |rounds| rounds.parse().unwrap())
+}
+
 /// Reports why a test proved nothing here. It bypasses the harness, which hides the output of a
 /// passing test, and has the form that `cargo xtask test` counts.
 pub fn skipped(why: &str) {
