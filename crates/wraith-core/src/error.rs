@@ -88,7 +88,9 @@ pub enum CloseReason {
     #[error("no packet from the peer within the idle timeout")]
     IdleTimeout,
     /// The path carries small packets and drops those of 660 bytes ([`MTU_MIN`](crate::mtud::MTU_MIN)).
-    #[error("the path to the peer drops packets of 660 bytes and more, so it carries no transfer")]
+    #[error(
+        "the path to the peer drops packets of 660 bytes and more, so it carries no transfer; use another network or a relay"
+    )]
     PathMtu,
     /// The handshake did not complete in time.
     #[error("the peer did not answer")]

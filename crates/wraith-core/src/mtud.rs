@@ -26,7 +26,7 @@ use crate::Time;
 pub const MTU_MIN: u16 = 660;
 /// Size that nearly every path carries (RFC 9000 §14), and from which a search starts.
 pub const MTU_BASE: u16 = 1200;
-/// The first packets of a connection are smaller by up to this many bytes.
+/// The initial size of full packets is up to this many bytes below [`MTU_BASE`].
 pub(crate) const INITIAL_JITTER: u16 = 48;
 /// Common sizes: the base, Ethernet under IPv6 and IPv4, jumbo frames, then large steps for loopback
 /// and similar links. 65,000 leaves room for headers.
@@ -36,12 +36,12 @@ const COMMON_SIZES: [u16; 8] = [MTU_BASE, 1452, 1472, 8952, 16_384, 32_768, 49_1
 const EXACT_SIZES: [u16; 11] = [1200, 1232, 1252, 1372, 1392, 1444, 1464, 1452, 1472, 8952, 8972];
 /// Largest exact size that is probed. Above it a probe gains less than the data that it delays.
 const EXACT_SIZE_MAX: u16 = 9000;
-/// Probes of a common size are smaller by up to this fraction of it.
-const JITTER_FRACTION: u16 = 64;
+/// A probe near a common size is smaller by up to 1/64 of it. This is the divisor.
+const JITTER_DIVISOR: u16 = 64;
 /// Lost probes after which a size is treated as too large (MAX_PROBES, RFC 8899 §5.1.2).
 const PROBES_PER_SIZE: u8 = 3;
-/// The search ends when at most this many bytes, or a fraction of [`JITTER_FRACTION`], remain to be
-/// gained: less is not worth lost probes.
+/// The search ends if it can gain at most this many bytes, or at most 1/[`JITTER_DIVISOR`] of the
+/// current size. A smaller gain is not worth lost probes.
 const SEARCH_STEP_MIN: u16 = 32;
 /// Interval between searches (PMTU_RAISE_TIMER, RFC 8899 §5.1.1), drawn between this and a quarter
 /// more.
@@ -54,8 +54,9 @@ const BLACK_HOLE_LOSSES: u8 = 6;
 /// every path carries. A third party may carry copies of small packets faster than the path; large
 /// ones then seem lost and arrive within this time.
 const BLACK_HOLE_TIME: Duration = Duration::from_millis(500);
-/// The same for packets of [`MTU_MIN`] bytes, whose loss ends the connection.
+/// Lost packets in a row at [`MTU_MIN`] that end the connection.
 const UNUSABLE_LOSSES: u8 = 12;
+/// Least time between the first and the last of them.
 const UNUSABLE_TIME: Duration = Duration::from_secs(3);
 
 /// Meaning of a lost packet for the path MTU.
@@ -181,7 +182,7 @@ impl MtuDiscovery {
     /// Returns the range from which the next size of the search is drawn.
     fn next_range(&self) -> Option<(u16, u16)> {
         // First near the common sizes, then near the maximum, then halving.
-        let near = |size: u16| (size - size / JITTER_FRACTION, size);
+        let near = |size: u16| (size - size / JITTER_DIVISOR, size);
         let ceiling = (self.too_large == u32::from(self.max) + 1).then_some(self.max);
         let is_based = self.current >= MTU_BASE - INITIAL_JITTER;
         let common = COMMON_SIZES
@@ -193,7 +194,7 @@ impl MtuDiscovery {
         let most = self.smallest_lost.max(self.current.saturating_add(1));
         next.or_else(|| {
             let half = (self.current + gain / 2, gain / 8);
-            let ends = SEARCH_STEP_MIN.max(self.current / JITTER_FRACTION);
+            let ends = SEARCH_STEP_MIN.max(self.current / JITTER_DIVISOR);
             (gain > ends).then_some((half.0 - half.1, half.0 + half.1))
         })
         // A repeat is no larger than the probe that was lost, so its loss says as much.
@@ -205,7 +206,7 @@ impl MtuDiscovery {
         let above = |size: &u16| *size > self.current && u32::from(*size) < self.too_large;
         let sizes = EXACT_SIZES.into_iter().chain([self.max]).filter(above);
         let size = sizes.min().filter(|size| *size <= EXACT_SIZE_MAX)?;
-        (size - self.current <= SEARCH_STEP_MIN.max(size / JITTER_FRACTION)).then_some(size)
+        (size - self.current <= SEARCH_STEP_MIN.max(size / JITTER_DIVISOR)).then_some(size)
     }
 
     /// Handles the acknowledgement of a probe of `size` bytes. Returns the new
@@ -490,7 +491,7 @@ mod tests {
             let mut rng = ChaCha20Rng::seed_from_u64(seed);
             let probes = search(&mut mtud, Time::ZERO, limit, &[], &mut rng).len();
             let best = limit.min(max);
-            let near = SEARCH_STEP_MIN.max(best / JITTER_FRACTION);
+            let near = SEARCH_STEP_MIN.max(best / JITTER_DIVISOR);
             prop_assert!(mtud.current() <= best && best - mtud.current() <= near);
             prop_assert!(probes <= 60, "{} probes", probes);
         }

@@ -3,6 +3,8 @@
 //!
 //! Invariant: the cost is bounded by [`DRAWN_PACKETS`] packets of each side.
 
+use std::ops::RangeInclusive;
+
 use rand_core::Rng;
 
 use super::Connection;
@@ -12,16 +14,16 @@ use crate::mtud::INITIAL_JITTER;
 /// Number of first packets of each side whose sizes are drawn, because those of the frames would
 /// identify the protocol.
 const DRAWN_PACKETS: u64 = 20;
-/// A full packet among them is smaller by up to this fraction of the path MTU.
-const DRAWN_CUT_FRACTION: usize = 4;
+/// A full packet among them is smaller by up to a quarter of the path MTU. This is the divisor.
+const DRAWN_CUT_DIVISOR: usize = 4;
 /// Any other packet among them gets up to this many bytes of PADDING.
 const DRAWN_PADDING_MAX: usize = 512;
-/// The first MTU probe is sent after up to this many ack-eliciting packets: within the initial window,
-/// so large packets follow after one round trip. The next ones are sent after 2 and up to
-/// [`PACKETS_BETWEEN_PROBES_MAX`] minus 1 more. The pacer delays data by a probe's size, so without
-/// data in between the delays would add up.
+/// Most ack-eliciting packets before the first MTU probe. It is below the initial window, so large
+/// packets follow after one round trip.
 const PACKETS_BEFORE_PROBE_MAX: u64 = 8;
-const PACKETS_BETWEEN_PROBES_MAX: u64 = 8;
+/// Range of ack-eliciting packets between two probes. The pacer delays data by a probe's size; data in
+/// between keeps the delays apart.
+const PACKETS_BETWEEN_PROBES: RangeInclusive<u64> = 2..=9;
 
 impl Connection {
     /// Returns true while the sizes of packets are drawn.
@@ -31,7 +33,8 @@ impl Connection {
 
     /// Draws the number of packets before the next MTU probe.
     pub(super) fn draw_next_mtu_probe(&mut self) {
-        self.packets_before_mtu_probe = 2 + self.rng.next_u64() % PACKETS_BETWEEN_PROBES_MAX;
+        let (first, last) = (PACKETS_BETWEEN_PROBES.start(), PACKETS_BETWEEN_PROBES.end());
+        self.packets_before_mtu_probe = first + self.rng.next_u64() % (last - first + 1);
     }
 
     /// Draws the size of a full packet among the first ones. Frames that cannot be split get the
@@ -41,7 +44,7 @@ impl Connection {
         if !self.datagrams.is_empty() || self.ratchet.due {
             return mtu;
         }
-        mtu - self.rng.next_u32() as usize % (mtu / DRAWN_CUT_FRACTION)
+        mtu - self.rng.next_u32() as usize % (mtu / DRAWN_CUT_DIVISOR)
     }
 
     /// Pads one of the first packets. Returns the bytes of PADDING.

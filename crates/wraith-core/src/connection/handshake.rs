@@ -77,8 +77,8 @@ impl Handshake {
         true
     }
 
-    /// Tries a datagram as H2 of the present handshake or of the ordinary one before it. Returns the
-    /// handshake that H2 has completed, and the responder's hello.
+    /// Reads a datagram as part of H2, for the short or the ordinary H1. Returns `None` if it is
+    /// neither, `Some(None)` after the first part, and `Some(Some(_))` once H2 is complete.
     fn take_h2(&mut self, datagram: &[u8]) -> Option<Option<(&mut Initiator, ResponderHello)>> {
         let initiators = [Some(&mut self.initiator), self.ordinary.as_mut()];
         initiators.into_iter().flatten().find_map(|initiator| {

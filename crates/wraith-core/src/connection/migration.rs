@@ -64,7 +64,7 @@ pub(super) fn is_probing(payload: &[u8]) -> bool {
 impl Connection {
     /// Moves to `to` once the peer answers there; [`Event::PathChanged`] or
     /// [`Event::MigrationFailed`] follows. Until then, packets use the current path. `to` gets up
-    /// to eleven datagrams of 1200 bytes, so it must be an address known to be the peer's. A
+    /// to eleven datagrams of at most 1200 bytes, so it must be an address known to be the peer's. A
     /// pending move to another address fails. A move requested before the peer is known to have H3
     /// begins then.
     ///

@@ -58,7 +58,7 @@ use slots::Slots;
 pub(crate) use source::Source;
 use trials::{FREE_TRIALS, trials};
 
-/// Delay of a timer from which on the host was suspended.
+/// Delay of a timer from which on the host is taken for suspended.
 const SUSPENDED_AFTER: Duration = Duration::from_secs(1);
 /// ChaCha20 stream number of the punches' random numbers, so that punches do not affect any other
 /// random value.
