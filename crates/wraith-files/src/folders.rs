@@ -66,7 +66,7 @@ impl TargetDir {
     }
 
     /// Continues with a folder that [`Self::make_dir_copy`] created on an earlier connection. The
-    /// caller recognises it by its [`FolderId`].
+    /// caller recognises it by its [`FolderId`] or its token ([`Self::has_token`]).
     pub fn continue_dir(&self, entry: &Entry) -> Result<()> {
         self.begin_dir(entry, Origin::Ours)
     }

@@ -45,6 +45,7 @@ mod descriptors;
 mod dirs;
 mod entry;
 mod error;
+mod folder_token;
 mod folders;
 mod hash;
 mod hidden_names;

@@ -47,7 +47,9 @@ fn commit_journal(on: FileSystem, at: &Path, done: &AtomicBool) {
         len += 1;
         other.set_len(len % 4096).unwrap();
         match on {
-            FileSystem::Ext4 | FileSystem::Xfs => other.sync_all().unwrap(),
+            FileSystem::Ext4 | FileSystem::Ext4SmallInodes | FileSystem::Xfs => {
+                other.sync_all().unwrap()
+            }
             FileSystem::Btrfs => rustix::fs::syncfs(&other).unwrap(),
         }
     }

@@ -4,11 +4,13 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::support::disk_image::{FileSystem, disk, images};
 use crate::support::journal::wait_until_verified;
+use crate::support::odd_disk::{Habits, odd_disk};
 use crate::support::{Outcome, Process, World, tree};
 
 /// Makes the offered tree. Each name is of one kind here and of another at the target.
@@ -246,13 +248,17 @@ fn two_folders_of_an_offer_never_come_into_one() {
     tree::assert_same(&tree.join("a (1)"), &target.join("a (1) (1)"));
 }
 
-#[test]
-fn after_a_kill_only_the_own_renamed_folder_is_resumed() {
-    let world = World::new();
+/// Kills the receiver while a folder arrives as `t (2)`, because its own name is taken. Returns the
+/// sender and its ticket.
+fn kill_in_renamed_folder(world: &World) -> (Process, String) {
     let tree = world.source().join("t");
     tree::file(&tree.join("a"), 1, 10);
-    tree::file(&tree.join("film"), 2, 60 << 20);
+    tree::file(&tree.join("film"), 2, 40 << 20);
     tree::set_mode(&tree, 0o750);
+    for path in [tree.join("a"), tree.join("film"), tree.clone()] {
+        // Some targets only store whole seconds.
+        tree::set_time(&path, 1_500_000_000, 0);
+    }
     fs::write(world.target().join("t"), "mine").unwrap();
     // A folder of another transfer, whose content must stay unchanged.
     fs::create_dir(world.target().join("t (1)")).unwrap();
@@ -260,19 +266,74 @@ fn after_a_kill_only_the_own_renamed_folder_is_resumed() {
     let mut sender = world.send_with(&[&tree], &["--reconnect", "600"]);
     let ticket = sender.ticket();
     let receiver = world.receive_with(&ticket, &["--rate", "20M"]);
-    wait_until_verified(&world.target().join("t (2)"), "film", 20);
+    wait_until_verified(&world.target().join("t (2)"), "film", 80);
     receiver.kill();
+    (sender, ticket)
+}
+
+/// Kills the receiver while a renamed folder arrives. The same command must continue in that folder.
+fn expect_own_folder_resumed(world: &World) {
+    let before = tree::names(&world.target());
+    let (sender, ticket) = kill_in_renamed_folder(world);
     let ino = fs::metadata(world.target().join("t (2)")).unwrap().ino();
 
-    let said = dry_run(&world, &ticket, &[]);
+    let said = dry_run(world, &ticket, &[]);
     assert_eq!(action(&said, "t"), ("rename", Some("t (2)")));
     assert_eq!(action(&said, "t/film"), ("continue", Some("t (2)/film")));
     let received = world.receive(&ticket).finish();
     received.expect_exit(0);
     sender.finish().expect_exit(0);
-    assert!(received.last("done")["bytes_moved"].as_u64().unwrap() < 58 << 20, "it was continued");
+    assert!(received.last("done")["bytes_moved"].as_u64().unwrap() < 24 << 20, "it was continued");
     assert_eq!(fs::metadata(world.target().join("t (2)")).unwrap().ino(), ino);
-    tree::assert_same(&tree, &world.target().join("t (2)"));
+    tree::assert_same(&world.source().join("t"), &world.target().join("t (2)"));
     assert_eq!(fs::read(world.target().join("t (1)/a")).unwrap(), b"mine");
-    assert_eq!(tree::names(&world.target()).len(), 3, "nothing else was made");
+    assert_eq!(tree::leftovers(&world.target()), Vec::<PathBuf>::new());
+    let mut new = tree::names(&world.target());
+    new.retain(|name| !before.contains(name));
+    assert_eq!(new, ["t", "t (1)", "t (2)"].map(PathBuf::from), "nothing else was made");
+}
+
+#[test]
+fn after_a_kill_only_the_own_renamed_folder_is_resumed() {
+    expect_own_folder_resumed(&World::new());
+}
+
+fn expect_no_creation_times(folder: &Path) {
+    let created = fs::metadata(folder).unwrap().created();
+    assert!(created.is_err(), "{} has creation times", folder.display());
+}
+
+#[test]
+fn the_own_renamed_folder_is_resumed_where_no_creation_time_exists() {
+    let world = World::new();
+    let Some(_disk) = odd_disk(Habits::default(), &world.target()) else { return };
+    expect_no_creation_times(&world.target());
+    expect_own_folder_resumed(&world);
+}
+
+#[test]
+fn a_folder_in_place_of_the_own_renamed_one_stays_unchanged_where_no_creation_time_exists() {
+    let world = World::new();
+    let Some(_disk) = odd_disk(Habits::default(), &world.target()) else { return };
+    expect_no_creation_times(&world.target());
+    let (sender, ticket) = kill_in_renamed_folder(&world);
+    let mine = world.target().join("t (2)");
+    fs::rename(&mine, world.target().join("moved")).unwrap();
+    tree::file(&mine.join("a"), 3, 20);
+
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&world.source().join("t"), &world.target().join("t (3)"));
+    assert_eq!(tree::names(&mine), [Path::new("a")]);
+    assert_eq!(fs::read(mine.join("a")).unwrap(), tree::noise(3, 20));
+}
+
+#[test]
+fn the_own_renamed_folder_is_resumed_in_inodes_of_128_bytes() {
+    let (world, images) = (World::new(), images());
+    let Some(_disk) = disk(FileSystem::Ext4SmallInodes, &world.target(), images.path()) else {
+        return;
+    };
+    expect_no_creation_times(&world.target());
+    expect_own_folder_resumed(&world);
 }

@@ -2,13 +2,16 @@
 //! connection continues in them, and in no others.
 //!
 //! A hidden file in the target has one 16-byte mark for each such folder. The mark is a keyed hash
-//! of the folder's path in the manifest, its given name, and its identity on disk (inode and
-//! creation time). The key depends on the capability secret and the sender, so third parties cannot
-//! forge marks. The key does not depend on the boot ID, because a reboot changes no folder.
+//! of the folder's path in the manifest, its given name, and its identity. The key depends on the
+//! capability secret and the sender, so third parties cannot forge marks. The key does not depend on
+//! the boot ID, because a reboot changes no folder.
+//!
+//! The identity of a folder is its inode and creation time. If the file system does not record
+//! creation times, the identity is a token: a keyed hash in a hidden file in the folder. The token
+//! is removed when the transfer is complete. No peer can name the file.
 //!
 //! Invariant: nothing is written into a folder beside the offered name that this transfer did not
-//! create. If a mark is lost, or the file system does not record creation times, the folder gets
-//! another number.
+//! create. If a mark or a token is lost, the folder gets another number.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -20,6 +23,9 @@ use crate::lock::lock;
 
 type Mark = [u8; 16];
 
+/// Identity of a folder, encoded: inode and creation time, or its token.
+type Identity = Vec<u8>;
+
 /// Maximum number of marks read and written (1 MiB). Further folders are remembered on this
 /// connection only.
 const MARKS_MAX: usize = 65_536;
@@ -29,6 +35,8 @@ const MARKS_MAX: usize = 65_536;
 pub(crate) struct RenamedFolders {
     key: [u8; 32],
     name: String,
+    /// Name of the token file in a folder.
+    token_name: String,
     target: TargetDir,
     state: Mutex<FolderRenames>,
 }
@@ -38,6 +46,8 @@ struct FolderRenames {
     marks: HashSet<Mark>,
     /// Folders created on this connection.
     made: HashSet<RelPath>,
+    /// Folders with a token, created or continued on this connection.
+    with_token: HashSet<RelPath>,
 }
 
 impl RenamedFolders {
@@ -45,12 +55,13 @@ impl RenamedFolders {
     pub(crate) fn look(target: &TargetDir, transfer_id: &[u8; 16], key: &[u8; 32]) -> Self {
         let id: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!(".wraith-{id}-folders.state");
+        let token_name = format!(".wraith-{id}-folder.state");
         // Without the file, folders get another number.
         let bytes = target.read_hidden(&name, MARKS_MAX * size_of::<Mark>()).unwrap_or_default();
         let marks = bytes.as_chunks().0.iter().copied().collect();
         let key = wraith_crypto::kdf::derive("wraith/1 renamed folder", key);
-        let state = Mutex::new(FolderRenames { marks, made: HashSet::new() });
-        Self { key, name, target: target.clone(), state }
+        let state = Mutex::new(FolderRenames { marks, ..FolderRenames::default() });
+        Self { key, name, token_name, target: target.clone(), state }
     }
 
     /// Returns the folder that an earlier connection created for `offered`, beside the taken
@@ -62,7 +73,11 @@ impl RenamedFolders {
         // The copies of a name are numbered without gaps, unless the user removes one.
         let copies = (1..).map_while(|number| path.copy(number).ok());
         let there = copies.take_while(|copy| matches!(self.target.existing(copy), Ok(Some(_))));
-        { there }.find(|copy| self.is_known(offered.as_bytes(), copy))
+        let found = { there }.find(|copy| self.is_known(offered.as_bytes(), copy))?;
+        if self.has_token(&found) {
+            lock(&self.state).with_token.insert(found.clone());
+        }
+        Some(found)
     }
 
     /// Returns true if `path` is a folder that this transfer created for another folder of the
@@ -80,11 +95,22 @@ impl RenamedFolders {
     pub(crate) fn add(&self, offered: &RelPath, path: &RelPath) -> Result<(), Error> {
         let mut state = lock(&self.state);
         state.made.insert(path.clone());
-        let Some(id) = self.target.folder_id(path)? else { return Ok(()) };
         if state.marks.len() + 2 > MARKS_MAX {
             return Ok(());
         }
-        let marks = [offered.as_bytes(), b""].map(|offered| self.mark(offered, path, id));
+        let identity = match self.creation(path)? {
+            Some(identity) => identity,
+            None => {
+                let token = self.token(path);
+                if self.target.write_token(path, &self.token_name, &token).is_err() {
+                    // The folder only gets another number.
+                    return Ok(());
+                }
+                state.with_token.insert(path.clone());
+                token
+            }
+        };
+        let marks = [offered.as_bytes(), b""].map(|offered| self.mark(offered, path, &identity));
         state.marks.extend(marks);
         let mut file = self.target.open_hidden(&self.name)?;
         // After a failed write, the folder only gets another number. But an incomplete mark would
@@ -98,8 +124,12 @@ impl RenamedFolders {
         Ok(())
     }
 
-    /// Removes the file of a complete transfer.
+    /// Removes the hidden files of a complete transfer.
     pub(crate) fn remove(&self) {
+        for path in std::mem::take(&mut lock(&self.state).with_token) {
+            // A leftover only costs a small file.
+            let _ = self.target.remove_token(&path, &self.token_name);
+        }
         if !lock(&self.state).marks.is_empty() {
             // A leftover only costs 32 bytes per folder.
             let _ = self.target.remove_hidden(&self.name);
@@ -107,17 +137,40 @@ impl RenamedFolders {
     }
 
     fn is_known(&self, offered: &[u8], path: &RelPath) -> bool {
-        let id = self.target.folder_id(path).ok().flatten();
-        id.is_some_and(|id| lock(&self.state).marks.contains(&self.mark(offered, path, id)))
+        let identity = match self.creation(path) {
+            Ok(Some(identity)) => identity,
+            Ok(None) if self.has_token(path) => self.token(path),
+            _ => return false,
+        };
+        lock(&self.state).marks.contains(&self.mark(offered, path, &identity))
     }
 
-    fn mark(&self, offered: &[u8], path: &RelPath, id: FolderId) -> Mark {
+    /// Returns the inode and creation time of the folder at `path`, encoded. `None` if there is no
+    /// folder, or the file system does not record creation times.
+    fn creation(&self, path: &RelPath) -> Result<Option<Identity>, Error> {
+        let encode = |FolderId { ino, born }: FolderId| {
+            [&ino.to_be_bytes()[..], &born.s.to_be_bytes(), &born.ns.to_be_bytes()].concat()
+        };
+        Ok(self.target.folder_id(path)?.map(encode))
+    }
+
+    /// Returns the token of the folder at `path`.
+    fn token(&self, path: &RelPath) -> Identity {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(b"token").update(path.as_bytes());
+        hasher.finalize().as_bytes().to_vec()
+    }
+
+    fn has_token(&self, path: &RelPath) -> bool {
+        self.target.has_token(path, &self.token_name, &self.token(path))
+    }
+
+    fn mark(&self, offered: &[u8], path: &RelPath, identity: &[u8]) -> Mark {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         for name in [offered, path.as_bytes()] {
             hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
         }
-        hasher.update(&id.ino.to_be_bytes());
-        hasher.update(&id.born.s.to_be_bytes()).update(&id.born.ns.to_be_bytes());
+        hasher.update(identity);
         *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
 }

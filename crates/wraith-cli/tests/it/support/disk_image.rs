@@ -10,6 +10,8 @@ use super::{is_root, skipped, unchecked};
 #[derive(Clone, Copy, Debug)]
 pub enum FileSystem {
     Ext4,
+    /// Ext4 with inodes of 128 bytes, as on ext3: no creation times, times in whole seconds.
+    Ext4SmallInodes,
     Xfs,
     Btrfs,
 }
@@ -18,7 +20,7 @@ impl FileSystem {
     /// Returns the size of an image in MiB, as small as mkfs allows.
     fn usual_size(self) -> u64 {
         match self {
-            Self::Ext4 => 128,
+            Self::Ext4 | Self::Ext4SmallInodes => 128,
             Self::Xfs => 320,
             Self::Btrfs => 256,
         }
@@ -28,12 +30,15 @@ impl FileSystem {
     fn make(self, image: &Path, mib: u64) -> Result<(), &'static str> {
         let (program, options): (_, &[&str]) = match self {
             Self::Ext4 => ("mkfs.ext4", &["-q", "-F", "-m", "0", "-J", "size=16"]),
+            Self::Ext4SmallInodes => {
+                ("mkfs.ext4", &["-q", "-F", "-m", "0", "-J", "size=16", "-I", "128"])
+            }
             Self::Xfs => ("mkfs.xfs", &["-q", "-f"]),
             Self::Btrfs => ("mkfs.btrfs", &["-q", "-f"]),
         };
         File::create(image).unwrap().set_len(mib << 20).unwrap();
         let missing = match self {
-            Self::Ext4 => "there is no mkfs.ext4",
+            Self::Ext4 | Self::Ext4SmallInodes => "there is no mkfs.ext4",
             Self::Xfs => "there is no mkfs.xfs",
             Self::Btrfs => "there is no mkfs.btrfs",
         };
@@ -44,7 +49,7 @@ impl FileSystem {
     /// Returns mount options that also allow a copy beside its original.
     fn mount_options(self) -> &'static str {
         match self {
-            Self::Ext4 | Self::Btrfs => "loop",
+            Self::Ext4 | Self::Ext4SmallInodes | Self::Btrfs => "loop",
             Self::Xfs => "loop,nouuid",
         }
     }
