@@ -169,6 +169,14 @@ impl PartFile {
         if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
     }
 
+    /// Returns the part of the size, in bytes, that has no disk space yet. Reserved space counts as
+    /// disk space.
+    pub fn unallocated_bytes(&self) -> u64 {
+        let allocated =
+            fstat(&self.fd).map_or(0, |stat| (stat.st_blocks as u64).saturating_mul(512));
+        self.size.saturating_sub(allocated)
+    }
+
     /// Writes chunk `index`, the concatenation of `pieces`. The caller has verified that `cv` is
     /// its hash ([`Tree::chunk_cv`]; for a file of one chunk its root) and the announced one. When
     /// this returns, the chunk is received for good, even after a kill. A chunk that was received

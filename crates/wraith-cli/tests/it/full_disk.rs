@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::disk_image::{FileSystem, disk, images};
+use crate::support::journal::wait_until_verified;
 use crate::support::{self, World, is_root, skipped, tree};
 
 /// A file system of its own. Drop unmounts it.
@@ -105,6 +107,22 @@ fn a_disk_that_fills_up_keeps_what_is_verified() {
     let (_, again) = world.transfer(&[&root]);
     tree::assert_same(&root, &world.target().join("tree"));
     assert!(again.all("file").any(|f| f["status"] == "already-here"));
+}
+
+#[test]
+fn space_that_an_interrupted_file_has_reserved_is_available_to_it() {
+    let (world, images) = (World::new(), images());
+    let Some(_disk) = disk(FileSystem::Ext4, &world.target(), images.path()) else { return };
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 64 << 20);
+    let mut sender = world.send_with(&[&film], &["--reconnect", "600"]);
+    let ticket = sender.ticket();
+    let receiver = world.receive_with(&ticket, &["--rate", "20M"]);
+    wait_until_verified(&world.target(), "film.mov", 20);
+    receiver.kill();
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
 /// The receiver checks before it calls the sender, so the sender keeps waiting.

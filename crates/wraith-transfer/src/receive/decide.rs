@@ -17,8 +17,9 @@ use crate::wanted::{Wanted, coarse};
 /// Decision about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// The file is wanted. `missing` bytes must be transferred; some of them may be `local`.
-    Want { wanted: Wanted, missing: u64, local: LocalCopies },
+    /// The file is wanted. `missing` bytes must be transferred; some of them may be `local`. They
+    /// need `space` bytes of free disk space.
+    Want { wanted: Wanted, missing: u64, space: u64, local: LocalCopies },
     /// The file is not wanted: another object keeps its name, or it cannot be placed.
     Pass(Exception),
 }
@@ -32,21 +33,23 @@ pub(crate) fn decide(
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
-    if let Some(missing) = missing_of_part(receiving, (number, placed), &mut before_reading)? {
+    let part = missing_of_part(receiving, (number, placed), &mut before_reading)?;
+    if let Some((missing, unallocated)) = part {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
-        let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+        let bytes: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // A file that cannot be inspected is useless as an old copy.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
             .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
         let local = LocalCopies { old, copy: None };
-        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, local });
+        let (wanted, space) = (Wanted::Chunks(missing), bytes.min(unallocated));
+        return Ok(Verdict::Want { wanted, missing: bytes, space, local });
     }
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
         Ok(None) => {
             let local = LocalCopies::default();
-            return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, local });
+            return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local });
         }
         Err(error) => {
             receiving.record_unless_fatal(&placed.offered, error)?;
@@ -55,7 +58,8 @@ pub(crate) fn decide(
     };
     let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
     let local = LocalCopies { old, copy: None };
-    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, local: local.clone() };
+    let whole =
+        Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local: local.clone() };
     let is_as_long = existing.kind == ExistingKind::File && existing.stamp.size == size;
     if is_as_long && !placed.may_replace {
         receiving.protect(&entry.path);
@@ -63,7 +67,7 @@ pub(crate) fn decide(
     // An earlier connection completed the file, and it is unchanged since. Only the sender's file
     // may differ now.
     if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
-        return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
+        return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local });
     }
     match receiving.policy(placed) {
         OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
@@ -71,7 +75,12 @@ pub(crate) fn decide(
             if let Some((copy, root)) = finished_copy(receiving, entry) {
                 receiving.protect(&copy);
                 let local = LocalCopies { copy: Some(copy), ..local };
-                return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local });
+                return Ok(Verdict::Want {
+                    wanted: Wanted::Unless(root),
+                    missing: 0,
+                    space: 0,
+                    local,
+                });
             }
         }
         OnConflict::Overwrite => {}
@@ -82,7 +91,9 @@ pub(crate) fn decide(
     before_reading()?;
     match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
         // Nothing is missing if the roots match, so no disk space is needed.
-        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, local }),
+        Ok(Some(root)) => {
+            Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local })
+        }
         // The file cannot be read or is being changed: treat it as different.
         Ok(None) | Err(_) => Ok(whole),
     }
@@ -103,7 +114,7 @@ fn compare_kept(
     match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
         Ok(Some(root)) => {
             let local = LocalCopies::default();
-            Ok(Verdict::Want { wanted: Wanted::Kept(root), missing: 0, local })
+            Ok(Verdict::Want { wanted: Wanted::Kept(root), missing: 0, space: 0, local })
         }
         Ok(None) | Err(_) => Ok(Verdict::Pass(Exception::Skipped)),
     }
@@ -151,12 +162,13 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, R
     None
 }
 
-/// Returns the chunks that an earlier connection did not receive, if it left a part.
+/// Returns the chunks that an earlier connection did not receive, if it left a part, and the bytes
+/// of that part without disk space.
 fn missing_of_part(
     receiving: &Receiving<'_>,
     (number, placed): (u32, &Placed),
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
-) -> Result<Option<IntervalSet>, TransferError> {
+) -> Result<Option<(IntervalSet, u64)>, TransferError> {
     let entry = &placed.entry;
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
@@ -182,5 +194,5 @@ fn missing_of_part(
     let missing: IntervalSet = part.have().missing(chunk_count(entry.size())).collect();
     let (span, path) = (&receiving.session.span, entry.path.display());
     tracing::debug!(parent: span, %path, missing_chunks = missing.count(), "resumes a file");
-    Ok(Some(coarse(missing)))
+    Ok(Some((coarse(missing), part.unallocated_bytes())))
 }

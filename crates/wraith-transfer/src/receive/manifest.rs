@@ -338,8 +338,9 @@ impl ManifestReader<'_> {
         let entry = &placed.entry;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (wanted, missing, local) = match decide(receiving, (number, &placed), before_reading)? {
-            Verdict::Want { wanted, missing, local } => (wanted, missing, local),
+        let verdict = decide(receiving, (number, &placed), before_reading)?;
+        let (wanted, missing, space, local) = match verdict {
+            Verdict::Want { wanted, missing, space, local } => (wanted, missing, space, local),
             Verdict::Pass(exception) => {
                 self.pass(number, &placed, exception);
                 return Ok(());
@@ -347,7 +348,7 @@ impl ManifestReader<'_> {
         };
         if !entry.is_sparse() {
             let shown = placed.offered.display();
-            let left = self.space.checked_sub(missing).ok_or_else(|| {
+            let left = self.space.checked_sub(space).ok_or_else(|| {
                 let what = format!(
                     "{shown}: not enough free disk space for this file and those before it"
                 );
