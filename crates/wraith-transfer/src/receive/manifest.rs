@@ -346,23 +346,22 @@ impl ManifestReader<'_> {
                 return Ok(());
             }
         };
+        // Before anything of it is requested: the rest of the transfer goes on without it.
+        if let Wanted::Whole | Wanted::Chunks(_) = wanted
+            && let Err(error) = receiving.target.check_size(entry)
+        {
+            receiving.record_unless_fatal(&placed.offered, error)?;
+            self.pass(number, &placed, Exception::Blocked);
+            return Ok(());
+        }
         if !entry.is_sparse() {
             let shown = placed.offered.display();
-            let left = self.space.checked_sub(space).ok_or_else(|| {
+            self.space = self.space.checked_sub(space).ok_or_else(|| {
                 let what = format!(
                     "{shown}: not enough free disk space for this file and those before it"
                 );
                 receiving.session.disk(what)
             })?;
-            self.space = left;
-        }
-        // Before anything of it is requested: the rest of the transfer goes on without it.
-        if let Wanted::Whole | Wanted::Chunks(_) = wanted
-            && let Err(error) = receiving.target.check_size(&placed.entry)
-        {
-            receiving.record_unless_fatal(&placed.offered, error)?;
-            self.pass(number, &placed, Exception::Blocked);
-            return Ok(());
         }
         let found = match &wanted {
             Wanted::Chunks(_) => entry.size() - missing,
