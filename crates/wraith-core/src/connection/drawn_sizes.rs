@@ -16,8 +16,11 @@ use crate::mtud::INITIAL_JITTER;
 const DRAWN_PACKETS: u64 = 20;
 /// A full packet among them is smaller by up to a quarter of the path MTU. This is the divisor.
 const DRAWN_CUT_DIVISOR: usize = 4;
-/// Any other packet among them gets up to this many bytes of PADDING.
+/// Any other packet among them gets up to this many bytes of PADDING if it is ack-eliciting.
 const DRAWN_PADDING_MAX: usize = 512;
+/// The same for packets of ACKs only. On a path back with a hundredth of the rate, more would delay
+/// them by half a second.
+const DRAWN_ACK_PADDING_MAX: usize = 64;
 /// Most ack-eliciting packets before the first MTU probe. It is below the initial window, so large
 /// packets follow after one round trip.
 const PACKETS_BEFORE_PROBE_MAX: u64 = 8;
@@ -49,8 +52,9 @@ impl Connection {
 
     /// Pads one of the first packets. Returns the bytes of PADDING.
     #[cold]
-    pub(super) fn pad(&mut self, out: &mut FrameWriter<'_>) -> usize {
-        let room = out.remaining().min(DRAWN_PADDING_MAX);
+    pub(super) fn pad(&mut self, out: &mut FrameWriter<'_>, eliciting: bool) -> usize {
+        let most = if eliciting { DRAWN_PADDING_MAX } else { DRAWN_ACK_PADDING_MAX };
+        let room = out.remaining().min(most);
         let bytes = self.rng.next_u32() as usize % (room + 1);
         out.padding(bytes);
         bytes

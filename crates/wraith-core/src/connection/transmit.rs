@@ -335,7 +335,7 @@ impl Connection {
         }
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         if self.has_drawn_sizes() {
-            let bytes = self.pad(&mut out);
+            let bytes = self.pad(&mut out, eliciting);
             if !eliciting {
                 self.recovery.on_padding_sent(bytes as u32);
             }
