@@ -83,7 +83,7 @@ impl RelayRecorder {
         Self { address, view, _stop }
     }
 
-    /// Returns what was recorded since the last call.
+    /// Returns the bytes recorded since the last call.
     pub fn take(&self) -> View {
         std::mem::take(&mut self.view.lock().unwrap())
     }
