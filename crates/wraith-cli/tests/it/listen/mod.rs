@@ -50,6 +50,20 @@ fn asking(world: &World) -> (Process, PipeWriter, String) {
     (listener, writer, address)
 }
 
+/// Starts a listener that asks, and a transfer of the file `large` to it, and answers yes. Returns the
+/// listener, the pipe for its answers, and the sender.
+fn accepted_transfer(world: &World, more: &[&str]) -> (Process, PipeWriter, Process) {
+    tree::file(&world.source().join("large"), 4, 60_000_000);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(world);
+    world.know("anna", "bob", Some(&address));
+    let mut sender = world.send_to("anna", "bob", "large", more);
+    listener.event("connected");
+    answers.write_all(b"y\n").unwrap();
+    sender.event("accept");
+    (listener, answers, sender)
+}
+
 #[test]
 fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     let world = World::new();
@@ -174,21 +188,13 @@ fn transfers_at_the_same_time_come_one_after_the_other() {
 #[test]
 fn after_a_kill_of_the_sender_the_same_command_continues() {
     let world = World::new();
-    let large = world.source().join("large");
-    tree::file(&large, 4, 60_000_000);
-    world.know("bob", "anna", None);
-    let (mut listener, mut answers, address) = asking(&world);
-    world.know("anna", "bob", Some(&address));
-    let mut first = world.send_to("anna", "bob", "large", &[]);
-    listener.event("connected");
-    answers.write_all(b"y\n").unwrap();
-    first.event("accept");
+    let (mut listener, _answers, first) = accepted_transfer(&world, &[]);
     first.kill();
     // The offer was accepted before, so there is no question.
     world.send_to("anna", "bob", "large", &[]).finish().expect_exit(0);
     listener.event("done");
     stop(listener);
-    tree::assert_same(&large, &world.target().join("large"));
+    tree::assert_same(&world.source().join("large"), &world.target().join("large"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::{arrived, asking, film, stop};
+use super::{accepted_transfer, arrived, asking, film, stop};
 use crate::support::pty::Terminal;
 use crate::support::{World, tree};
 
@@ -138,15 +138,7 @@ fn a_stranger_with_many_keys_fills_no_screen_and_is_no_limit_to_contacts() {
 #[test]
 fn a_yes_ends_with_its_transfer() {
     let world = World::new();
-    let large = world.source().join("large");
-    tree::file(&large, 4, 60_000_000);
-    world.know("bob", "anna", None);
-    let (mut listener, mut answers, address) = asking(&world);
-    world.know("anna", "bob", Some(&address));
-    let mut first = world.send_to("anna", "bob", "large", &["--rate", "2M"]);
-    listener.event("connected");
-    answers.write_all(b"y\n").unwrap();
-    first.event("accept");
+    let (mut listener, mut answers, first) = accepted_transfer(&world, &["--rate", "2M"]);
     first.signal(libc::SIGINT);
     first.finish().expect_error(130);
     listener.event("failed");
