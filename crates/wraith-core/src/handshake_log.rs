@@ -8,7 +8,7 @@ use wraith_noise::AccessKey;
 /// A record of the authentic H1s that all endpoints of one identity have received, including those
 /// of earlier processes.
 ///
-/// While it is complete, an H1 that is not in it is no replay, whatever time it shows. The clocks
+/// While it is complete, an H1 that is not in it is no replay, with any time in it. The clocks
 /// of both sides may then differ by years.
 pub trait HandshakeLog: Send + Sync {
     /// Records the ID of an H1 under `access_key`, and returns whether it was there before. The I/O

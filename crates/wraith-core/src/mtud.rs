@@ -12,7 +12,7 @@
 //!
 //! A black hole is a path that no longer carries `current()`. The sign is [`BLACK_HOLE_LOSSES`]
 //! lost large packets, all newer than the newest acknowledged large packet. The search then
-//! restarts from [`MTU_BASE`] or, if that is what got lost, from [`MTU_MIN`]. A path that loses
+//! restarts from [`MTU_BASE`] or, if packets of that size got lost, from [`MTU_MIN`]. A path that loses
 //! [`MTU_MIN`] as well is unusable.
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! The messages are sealed, with the header of any other datagram. The ID of a client's message is
 //! derived from its counter and used once: the relay knows the next [`BIND_WINDOW`] IDs of every
-//! session, at whatever address the client is, and nobody else can tell whose ID it is.
+//! session, at any address of the client. No other party can link an ID to a session.
 //!
 //! ```text
 //! client                                   relay

@@ -177,7 +177,7 @@ impl Progress {
     }
 }
 
-/// The bytes of one file in the progress. Once the file is resolved, whatever its result, all its
+/// The bytes of one file in the progress. Once the file is resolved, with any result, all its
 /// bytes are counted.
 #[derive(Debug)]
 pub(crate) struct FileProgress {

@@ -14,7 +14,7 @@ const YEAR: i64 = 365 * 24 * HOUR;
 
 /// A machine with another clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Who {
+enum Machine {
     Sender,
     Receiver,
     Server,
@@ -35,25 +35,25 @@ fn relay(command: &mut Command) -> (Process, String) {
 
 #[test]
 fn a_transfer_through_a_relay_bears_any_clock() {
-    for who in [Who::Sender, Who::Receiver, Who::Server] {
+    for machine in [Machine::Sender, Machine::Receiver, Machine::Server] {
         for difference in [-91, 3 * HOUR, 10 * YEAR, without_battery()] {
             let world = World::new();
             let Some(clock) = TestClock::new(&world) else { return };
             clock.set(difference);
             let film = film(&world);
-            let command = |side: Who, name: &str| {
+            let command = |side: Machine, name: &str| {
                 let mut command = world.wraith(name);
-                if side == who {
+                if side == machine {
                     clock.of(&mut command);
                 }
                 command
             };
-            let (_relay, address) = relay(&mut command(Who::Server, "relay"));
+            let (_relay, address) = relay(&mut command(Machine::Server, "relay"));
             let place = ["--relay", &address, "--relay-only"];
-            let mut send = command(Who::Sender, "sender");
+            let mut send = command(Machine::Sender, "sender");
             send.args(["send", "--json", "--ticket"]).args(place).arg(&film);
             let mut sender = Process::start("send", &mut send);
-            let mut receive = command(Who::Receiver, "receiver");
+            let mut receive = command(Machine::Receiver, "receiver");
             receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).args(place);
             let receiver = Process::start("receive", receive.arg(sender.ticket()));
             receiver.finish().expect_exit(0);
@@ -88,13 +88,13 @@ fn a_long_code_is_not_found_with_a_wrong_clock_and_the_clocks_are_named() {
     sender.finish().expect_exit(0);
 }
 
-/// Returns the result of this test of the doctor, with the clock of `who` changed.
-fn doctor(difference: i64, who: Who, has_relay: bool, name: &str) -> Option<Value> {
+/// Returns the result of this test of the doctor, with the clock of `machine` changed.
+fn doctor(difference: i64, machine: Machine, has_relay: bool, name: &str) -> Option<Value> {
     let world = World::new();
     let clock = TestClock::new(&world)?;
     clock.set(difference);
     let (mut server, mut client) = (world.wraith("relay"), world.wraith("one"));
-    clock.of(if who == Who::Server { &mut server } else { &mut client });
+    clock.of(if machine == Machine::Server { &mut server } else { &mut client });
     let (_relay, address) = relay(&mut server);
     client.args(["doctor", "--json"]);
     if has_relay {
@@ -107,25 +107,25 @@ fn doctor(difference: i64, who: Who, has_relay: bool, name: &str) -> Option<Valu
 
 #[test]
 fn the_doctor_compares_this_clock_with_that_of_a_relay() {
-    for (difference, who, words) in [
-        (3 * HOUR + 60, Who::Server, "3 h behind"),
-        (-3 * HOUR - 60, Who::Server, "3 h ahead"),
-        (10 * YEAR + HOUR, Who::Sender, "10 years ahead"),
+    for (difference, machine, words) in [
+        (3 * HOUR + 60, Machine::Server, "3 h behind"),
+        (-3 * HOUR - 60, Machine::Server, "3 h ahead"),
+        (10 * YEAR + HOUR, Machine::Sender, "10 years ahead"),
     ] {
-        let Some(check) = doctor(difference, who, true, "clock difference") else { return };
+        let Some(check) = doctor(difference, machine, true, "clock difference") else { return };
         assert_eq!(check["status"], "warn", "{check}");
         assert!(check["found"].as_str().unwrap().contains(words), "{check}");
     }
-    let Some(check) = doctor(0, Who::Sender, true, "clock difference") else { return };
+    let Some(check) = doctor(0, Machine::Sender, true, "clock difference") else { return };
     assert_eq!(check["status"], "ok", "{check}");
 }
 
 #[test]
 fn the_doctor_says_if_it_could_not_compare() {
-    let Some(check) = doctor(10 * YEAR, Who::Sender, false, "clock difference") else { return };
+    let Some(check) = doctor(10 * YEAR, Machine::Sender, false, "clock difference") else { return };
     assert_eq!(check["status"], "none", "{check}");
     assert!(check["found"].as_str().unwrap().contains("nothing to compare"), "{check}");
-    let Some(check) = doctor(without_battery(), Who::Sender, false, "clock") else { return };
+    let Some(check) = doctor(without_battery(), Machine::Sender, false, "clock") else { return };
     assert_eq!(check["status"], "fail", "{check}");
     assert!(check["found"].as_str().unwrap().contains("before this program"), "{check}");
 }

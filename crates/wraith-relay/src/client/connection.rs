@@ -154,7 +154,7 @@ pub async fn read_welcome(
                     Ok(Some(ServerFrame::Refused(why))) if answer.is_none() => {
                         answer = Some(Err(RelayError::Refused(why)));
                     }
-                    // At most what one read returns.
+                    // At most the bytes of one read.
                     _ if matches!(answer, Some(Ok(_))) => early.push(frame.to_vec()),
                     _ => return Err(io::ErrorKind::InvalidData.into()),
                 }

@@ -1,4 +1,4 @@
-//! Hosts that are suspended, and hosts whose wall clocks are wrong or stepped.
+//! Hosts that are suspended, and hosts with wall clocks that are wrong or stepped.
 
 use std::time::Duration;
 

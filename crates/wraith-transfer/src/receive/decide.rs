@@ -99,7 +99,7 @@ pub(crate) fn decide(
     }
 }
 
-/// Decides about a file whose name stays with the existing object: it is already here if both have
+/// Decides about a file if the existing object keeps its name: it is already here if both have
 /// the same content.
 fn compare_kept(
     receiving: &Receiving<'_>,

@@ -32,7 +32,7 @@ pub(super) enum Claim {
     /// An object there belongs to another entry of this transfer.
     Foreign,
     /// The name was not listed. An object there belongs to another entry, or is listed under a name
-    /// whose entry may still come.
+    /// of an entry that may still come.
     Unlisted,
 }
 

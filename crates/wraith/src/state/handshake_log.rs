@@ -51,7 +51,7 @@ pub(crate) struct HandshakeLogFile {
 /// Creates the complete, empty log of a new identity.
 pub(super) fn create(folder: &Path, node_id: NodeId) -> io::Result<()> {
     let path = folder.join(FILE);
-    // The log of an earlier identity, whose file the user has moved away.
+    // The log of an earlier identity. The user has moved the file of that identity away.
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -18,11 +18,11 @@ use crate::finding::Figure;
 
 /// Datagrams of a session that are examined.
 pub const FIRST_DATAGRAMS: usize = 30;
-/// Datagrams of the handshake, whose sizes have tests of their own.
+/// Datagrams of the handshake. Other tests judge their sizes.
 pub const HANDSHAKE_DATAGRAMS: usize = 5;
 /// Maximum share of sessions with the same size, or the same difference.
 const SHARED_MAX: f64 = 0.25;
-/// Maximum share of sessions whose first large datagram comes at the same place.
+/// Maximum share of sessions with the first large datagram at the same place.
 const PLACE_SHARE_MAX: f64 = 0.25;
 /// Size above which a datagram is an MTU probe, or follows one.
 const LARGE: usize = 1200;
