@@ -41,6 +41,7 @@ pub mod rendezvous;
 mod store;
 mod suspension;
 mod ticket;
+mod wall_clock;
 pub mod words;
 
 pub use capability::Capability;
@@ -64,6 +65,7 @@ pub use relay_addr::{
 pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use suspension::{SuspensionWatch, sleep_or_wake};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
+pub use wall_clock::unix_seconds;
 
 /// Runs the README example as a test.
 #[cfg(doctest)]

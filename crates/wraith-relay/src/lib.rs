@@ -30,7 +30,6 @@ mod proof;
 mod random;
 mod server;
 mod tls;
-mod wall_clock;
 mod wire;
 
 pub use client::{

@@ -1,19 +1,16 @@
 //! The hour of a listener. A listener's topics (the names under which contacts find it) change
 //! every hour, so that observers cannot recognise returning peers.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::suspension::sleep_or_wake;
+use crate::wall_clock::unix_seconds;
 
 const HOUR_SECONDS: u64 = 3600;
 /// Largest clock difference between both sides, as in the handshake (SPEC §3.4).
 pub const CLOCK_SKEW_SECONDS: u64 = 90;
 /// Longest sleep before the clock is read again: it may be set.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
-
-pub fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
 
 /// Returns the current hour of a listener.
 pub fn hour() -> u64 {

@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use wraith_crypto::NodeId;
 
-use super::hour::unix_seconds;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
 use super::pair::ContactPair;
 use super::replay::{CallReplayFilter, CallVerdict};
 use crate::place::{PlaceError, PlaceName, Question, Responder, Response};
 use crate::reach::{MakeReach, Reach};
+use crate::wall_clock::unix_seconds;
 
 /// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]

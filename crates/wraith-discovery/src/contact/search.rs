@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::hour::{hours_to_try, unix_seconds};
+use super::hour::hours_to_try;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
 use super::pair::ContactPair;
 use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
@@ -21,6 +21,7 @@ use crate::place::{MakeQuestion, MeetingPlace, PlaceError, PlaceName, Reply, Top
 use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
+use crate::wall_clock::unix_seconds;
 
 /// Interval between attempts at a place. A server allows a burst of thirty attempts, then one every
 /// 2 s.

@@ -11,11 +11,12 @@ use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use super::content::{Content, Kind};
-use super::hour::{hours_to_search, unix_seconds};
+use super::hour::hours_to_search;
 use super::slot::Slot;
 use crate::place::{PlaceError, PlaceName};
 use crate::reach::Reach;
 use crate::store::{RecordKey, RecordLookup, RecordStore};
+use crate::wall_clock::unix_seconds;
 
 /// Seconds between two searches for one record. DHT nodes ban clients that ask several times a
 /// second.

@@ -1,21 +1,9 @@
 //! Hours of records: storage keys change every hour.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 pub const HOUR_SECONDS: u64 = 3600;
 /// Largest clock difference between both sides. It exceeds that of the handshake: a record proves
 /// nothing, so an old one only wastes a connection attempt.
 pub const CLOCK_SKEW_SECONDS: u64 = 600;
-
-pub fn unix_seconds() -> u64 {
-    unix_millis() / 1000
-}
-
-/// Returns the time in milliseconds, which is the sequence number of a new record.
-pub fn unix_millis() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 pub const fn hour_of(unix_seconds: u64) -> u64 {
     unix_seconds / HOUR_SECONDS

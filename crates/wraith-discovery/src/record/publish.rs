@@ -17,12 +17,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
 use super::content::Content;
-use super::hour::{hour_of, unix_seconds};
+use super::hour::hour_of;
 use super::slot::Slot;
 use crate::backoff::Backoff;
 use crate::place::{PlaceError, PlaceName};
 use crate::store::RecordStore;
 use crate::suspension::sleep_or_wake;
+use crate::wall_clock::unix_seconds;
 
 /// Longest lead time of the next hour's record in seconds.
 const MAX_LEAD_SECONDS: u64 = 300;

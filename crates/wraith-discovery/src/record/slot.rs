@@ -15,11 +15,11 @@ use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES, kdf};
 use zeroize::Zeroizing;
 
 use super::content::Content;
-use super::hour::unix_millis;
 use crate::Capability;
 use crate::contact::ContactPair;
 use crate::place::PlaceError;
 use crate::store::{RecordSeed, StoredRecord};
+use crate::wall_clock::unix_millis;
 
 /// Length of every record in bytes: below BEP 44's 1000, so that a datagram with it stays below
 /// 1200.

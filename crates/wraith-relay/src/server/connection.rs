@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::debug;
-use wraith_discovery::rates::Source;
+use wraith_discovery::{rates::Source, unix_seconds};
 
 use super::handshake_slots::HandshakeSlot;
 use super::other_port::OtherPort;
@@ -24,7 +24,6 @@ use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION}
 use crate::frame_stream::FrameStream;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
-use crate::wall_clock::unix_seconds;
 
 /// Most bytes of datagrams queued for one client: 30 ms of the least rate that TLS should carry.
 const OUTBOX_BYTES: usize = 4 << 20;

@@ -32,8 +32,9 @@ use crate::places::Places;
 use crate::reach::MakeReach;
 use crate::record::content::{Content, Kind};
 use crate::record::find::RecordFinder;
-use crate::record::hour::{CLOCK_SKEW_SECONDS, hour_of, unix_seconds};
+use crate::record::hour::{CLOCK_SKEW_SECONDS, hour_of};
 use crate::store::RecordStore;
+use crate::wall_clock::unix_seconds;
 
 /// Longest delay of the code to test whether a store is reachable.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -24,8 +24,9 @@ use crate::reach::MakeReach;
 use crate::reach::Reach;
 use crate::record::content::{Content, Kind};
 use crate::record::find::{LookupBackoff, RecordFinder};
-use crate::record::hour::{hours_to_search, unix_seconds};
+use crate::record::hour::hours_to_search;
 use crate::store::RecordStore;
+use crate::wall_clock::unix_seconds;
 
 /// Longest wait for the creator's reply. The creator looks every few seconds, and publishing takes
 /// several more.

@@ -4,13 +4,13 @@ use std::io;
 use std::time::Instant;
 
 use tracing::debug;
+use wraith_discovery::unix_seconds;
 
 use super::{Command, RelayTask};
 use crate::client::keep_alive::KeepAlive;
 use crate::client::status::RelayTransport;
 use crate::frame::{ClientFrame, Mailbox, Refusal, ServerFrame, mailbox_of};
 use crate::outbox::Outbox;
-use crate::wall_clock::unix_seconds;
 
 /// Most pairs of one relay: more than an honest relay makes for one client.
 const PAIRS_MAX: usize = 1024;
