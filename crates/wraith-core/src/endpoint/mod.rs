@@ -99,6 +99,8 @@ pub struct Endpoint {
     dirty: PendingOutputs,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     armed: HashMap<ConnectionHandle, Time>,
+    /// Time of the latest call for a datagram or a timeout.
+    latest: Time,
     datagrams_dropped: u64,
 }
 
@@ -147,6 +149,7 @@ impl Endpoint {
             dirty: PendingOutputs::default(),
             timers: BTreeSet::new(),
             armed: HashMap::new(),
+            latest: Time::ZERO,
             datagrams_dropped: 0,
             config,
         }
@@ -184,18 +187,41 @@ impl Endpoint {
         ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) {
-        if self.timers.first().is_some_and(|(due, _)| now >= *due + SUSPENDED_AFTER) {
-            // Datagrams that waited in the socket must not revive a connection that is over, nor
-            // make its round-trip time an hour.
-            self.handle_timeout(now);
-        }
+        self.advance(now);
         if !self.route(now, from.into(), ecn, datagram) {
             self.datagrams_dropped += 1;
         }
     }
 
+    /// Handles the timers first if the host was suspended since the latest call. Datagrams that
+    /// waited in the socket, and packets that wait to be sent, must not revive a connection that is
+    /// over, nor make its round-trip time an hour.
+    fn advance(&mut self, now: Time) {
+        if now >= self.latest + SUSPENDED_AFTER {
+            self.handle_suspension(now);
+        }
+        self.latest = now;
+    }
+
+    #[cold]
+    fn handle_suspension(&mut self, now: Time) {
+        // The host may have been suspended before the latest timers were armed. A drained
+        // connection stays until its last event was polled.
+        for i in 0..self.dirty.timers.len() {
+            let handle = self.dirty.timers[i];
+            let connection = self.connections.get(handle).filter(|c| !c.is_drained());
+            if let Some(next) = connection.map(Connection::poll_timeout) {
+                self.arm(handle, next);
+            }
+        }
+        if self.timers.first().is_some_and(|(due, _)| now >= *due + SUSPENDED_AFTER) {
+            self.handle_timeout(now);
+        }
+    }
+
     /// Handles all timers due by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.latest = now;
         while let Some(&(at, handle)) = self.timers.first() {
             if at > now {
                 break;
@@ -240,6 +266,7 @@ impl Endpoint {
         buf: &mut [u8],
         open: impl Fn(PathAddr) -> bool,
     ) -> Option<Transmit> {
+        self.advance(now);
         if let Some((to, answer)) = self.answers.pop_front() {
             buf[..answer.len()].copy_from_slice(&answer);
             return Some(Transmit { to, ecn: None, len: answer.len(), segment: answer.len() });

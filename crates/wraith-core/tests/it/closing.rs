@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, Event, Read, TransportConfig};
+use wraith_core::{CloseReason, Endpoint, Event, Read, TransportConfig};
 
 use crate::pair::{DELAY, Pair};
 
@@ -77,6 +77,47 @@ fn a_stream_opened_right_before_the_close_is_seen_and_read() {
     assert!(opened < closed && closed + 1 == events.len());
     let read = receiver.connection(other).unwrap().read(now, id);
     assert!(matches!(read, Ok(Read::Slice(chunk)) if &*chunk == b"last words"));
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Connects a pair, and writes to a stream of the side `writer`.
+fn written(writer: usize) -> Pair {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let handle = pair.handle(writer).unwrap();
+    let connection = pair.sides[writer].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"late")).unwrap();
+    pair
+}
+
+fn expect_idle_timeout(endpoint: &mut Endpoint) {
+    let events: Vec<_> = std::iter::from_fn(|| endpoint.poll_event()).map(|(_, e)| e).collect();
+    assert_eq!(events.last(), Some(&Event::Closed(CloseReason::IdleTimeout)), "{events:?}");
+}
+
+/// A host can be suspended between any two calls, also while no timer is armed.
+#[test]
+fn a_datagram_that_waited_during_a_suspension_does_not_revive_a_connection() {
+    let mut pair = written(0);
+    let (from, mut buf) = (pair.sides[0].address, vec![0; 65536]);
+    let len = pair.sides[0].endpoint.poll_transmit(pair.now, &mut buf).unwrap().len;
+    let sleeper = &mut pair.sides[1].endpoint;
+    let due = sleeper.poll_timeout().unwrap();
+    sleeper.handle_timeout(due);
+    sleeper.handle_datagram(due + HOUR, from, None, &mut buf[..len]);
+    expect_idle_timeout(sleeper);
+}
+
+#[test]
+fn a_packet_that_was_not_sent_before_a_suspension_does_not_revive_a_connection() {
+    let mut pair = written(1);
+    let sleeper = &mut pair.sides[1].endpoint;
+    sleeper.handle_timeout(pair.now);
+    assert!(sleeper.poll_transmit(pair.now + HOUR, &mut vec![0; 65536]).is_none());
+    expect_idle_timeout(sleeper);
 }
 
 #[test]
