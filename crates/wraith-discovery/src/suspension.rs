@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use tokio::select;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Shorter suspensions are ignored: connections survive them.
 const SHORTEST: Duration = Duration::from_secs(5);
@@ -35,6 +35,16 @@ impl SuspensionWatch {
         Self { events: events::ClockJumps::subscribe().ok(), reported: events::suspended() }
     }
 
+    /// Reports whether the machine was suspended since the start, or since the latest report.
+    pub fn was_suspended(&mut self) -> bool {
+        let suspended = events::suspended();
+        let was = suspended >= self.reported + SHORTEST;
+        if was {
+            self.reported = suspended;
+        }
+        was
+    }
+
     /// Waits until the machine has woken from a suspension of some seconds or more. Cancel-safe.
     pub async fn woken(&mut self) {
         loop {
@@ -43,9 +53,7 @@ impl SuspensionWatch {
                 self.events = None;
                 continue;
             }
-            let suspended = events::suspended();
-            if suspended >= self.reported + SHORTEST {
-                self.reported = suspended;
+            if self.was_suspended() {
                 return;
             }
         }
@@ -59,6 +67,46 @@ pub async fn sleep_or_wake(time: Duration) {
     select! {
         () = sleep(time) => {}
         () = watch.woken() => {}
+    }
+}
+
+/// A limit for a wait for other machines. It starts again after a suspension of this machine of 5 s
+/// or more, because no peer could answer meanwhile.
+#[derive(Clone, Debug)]
+pub struct TimeLimit {
+    span: Duration,
+    end: Instant,
+    /// Total time of suspension at the latest start.
+    suspended: Duration,
+}
+
+impl TimeLimit {
+    /// Starts a limit of `span`.
+    pub fn new(span: Duration) -> Self {
+        Self { span, end: Instant::now() + span, suspended: events::suspended() }
+    }
+
+    /// Waits until the limit is reached. Cancel-safe.
+    pub async fn reached(&mut self) {
+        sleep_until(self.end).await;
+        while self.restart_after_suspension() {
+            sleep_until(self.end).await;
+        }
+    }
+
+    /// Returns the time left.
+    pub fn left(&mut self) -> Duration {
+        self.restart_after_suspension();
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// Starts again if the machine was suspended since the latest start.
+    fn restart_after_suspension(&mut self) -> bool {
+        let was_suspended = events::suspended() >= self.suspended + SHORTEST;
+        if was_suspended {
+            *self = Self::new(self.span);
+        }
+        was_suspended
     }
 }
 

@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use wraith_discovery::{
     Code, CodeAnnouncement, JoinError, JoinErrorKind, JoinSuccess, MakeTicket, PlaceName,
-    join_reachable,
+    TimeLimit, join_reachable,
 };
 
 use crate::error::{Cause, Error, ErrorKind};
@@ -36,7 +35,7 @@ pub(crate) async fn join_once(
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(already_tried(before));
     }
-    let deadline = Instant::now() + timeouts.to_find(code.is_long());
+    let limit = TimeLimit::new(timeouts.to_find(code.is_long()));
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
     let reach = if code.is_long() {
@@ -46,8 +45,7 @@ pub(crate) async fn join_once(
     } else {
         None
     };
-    let joined =
-        join_reachable(code, node.id(), ticket, node.places(), deadline, spend, reach).await;
+    let joined = join_reachable(code, node.id(), ticket, node.places(), limit, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
         let what = format!("{error}; the attempt with this code was not recorded");
         publisher.publish(Event::Note { path: String::new(), what });

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout};
-use wraith_discovery::{Capability, Places, Ticket};
+use tokio::time::timeout;
+use wraith_discovery::{Capability, Places, Ticket, TimeLimit};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{AccessKey, Connection};
@@ -189,7 +189,7 @@ impl ConnectBuilder {
             places: Places::default(),
             search_after: Duration::ZERO,
         };
-        let dialled = dialler.dial(Some(Instant::now() + timeout)).await.map_err(|why| {
+        let dialled = dialler.dial(Some(&mut TimeLimit::new(timeout))).await.map_err(|why| {
             let message = format!("the service cannot be reached: {}", why.error);
             Error::because(ErrorKind::NotFound, message, Cause::Unreachable(addresses))
         })?;

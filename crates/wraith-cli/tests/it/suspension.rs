@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::clock::TestClock;
 use crate::support::journal::verified_chunks;
 use crate::support::random::Random;
-use crate::support::{Process, World, rounds, tree};
+use crate::support::{Process, World, lan, rounds, tree};
 
 const CHUNK: u64 = 256 << 10;
 /// Whole chunks and a remainder.
@@ -24,6 +24,8 @@ const NAP: Duration = Duration::from_secs(12);
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Ticket,
+    /// A code in the local network of the test.
+    Code,
     Listener,
     Relay,
 }
@@ -39,7 +41,8 @@ struct Transfer {
     clock: TestClock,
     sleeper: Sleeper,
     _relay: Option<Process>,
-    relay: Vec<String>,
+    /// Options of both sides.
+    options: Vec<String>,
 }
 
 impl Transfer {
@@ -56,7 +59,10 @@ impl Transfer {
             words = vec!["--relay".into(), address, "--relay-only".into()];
             running = Some(relay);
         }
-        Some(Self { world, clock, sleeper, _relay: running, relay: words })
+        if way == Way::Code {
+            words = vec!["--lan".into(), "lo".into()];
+        }
+        Some(Self { world, clock, sleeper, _relay: running, options: words })
     }
 
     fn start(&self, role: Sleeper, words: &[&str]) -> Process {
@@ -65,7 +71,7 @@ impl Transfer {
             Sleeper::Receiver => ("receiver", "receive"),
         };
         let mut command = self.world.wraith(side);
-        command.args(words).args(&self.relay);
+        command.args(words).args(&self.options);
         if role == Sleeper::Sender {
             command.args(["--rate", RATE, "--reconnect", "10"]);
             command.arg(self.world.source().join("film.mov"));
@@ -87,10 +93,13 @@ impl Transfer {
             let call = || self.start(Sleeper::Sender, &["send", "--json", "--to", "receiver"]);
             return (listener, Box::new(call));
         }
-        let listen: &[&str] = if way == Way::Relay { &[] } else { &["--listen", "127.0.0.1:0"] };
-        let send = [&["send", "--json", "--ticket"][..], listen].concat();
-        let mut sender = self.start(Sleeper::Sender, &send);
-        let ticket = sender.ticket();
+        let send: &[&str] = match way {
+            Way::Code => &["send", "--json"],
+            Way::Relay => &["send", "--json", "--ticket"],
+            _ => &["send", "--json", "--ticket", "--listen", "127.0.0.1:0"],
+        };
+        let mut sender = self.start(Sleeper::Sender, send);
+        let ticket = if way == Way::Code { sender.code() } else { sender.ticket() };
         let receive = move || {
             let words = ["receive", "--json", "--yes", "--reconnect", "10", "-o", &target, &ticket];
             self.start(Sleeper::Receiver, &words)
@@ -134,6 +143,55 @@ fn suspended_at(goal: u64, way: Way, sleeper: Sleeper) {
     }
     let source = transfer.world.source().join("film.mov");
     tree::assert_same(&source, &film);
+}
+
+/// Suspends the side that dials while it starts, searches, dials or waits for the offer.
+fn suspended_early(moment: Duration, way: Way) {
+    let dials = if way == Way::Listener { Sleeper::Sender } else { Sleeper::Receiver };
+    let _network = (way == Way::Code).then(lan::own_network);
+    let Some(transfer) = Transfer::new(way, dials) else { return };
+    let (mut waiting, start_other) = transfer.sides(way);
+    let dialling = start_other();
+    std::thread::sleep(moment);
+    transfer.clock.suspend(&dialling, NAP);
+    eprintln!("{way:?}, suspended {moment:.1?} after its start");
+    dialling.finish().expect_exit(0);
+    match way {
+        Way::Listener => drop(waiting.event("done")),
+        _ => {
+            waiting.finish().expect_exit(0);
+        }
+    }
+    let source = transfer.world.source().join("film.mov");
+    tree::assert_same(&source, &transfer.world.target().join("film.mov"));
+}
+
+fn early(way: Way) {
+    let mut random = Random::fresh();
+    for _ in 0..rounds(1) {
+        // From the start of the program until after the connection is there.
+        suspended_early(Duration::from_millis(random.below(400)), way);
+    }
+}
+
+#[test]
+fn a_receiver_that_was_suspended_while_it_dials_goes_on() {
+    early(Way::Ticket);
+}
+
+#[test]
+fn a_receiver_that_was_suspended_while_it_uses_a_code_goes_on() {
+    early(Way::Code);
+}
+
+#[test]
+fn a_sender_that_was_suspended_while_it_dials_goes_on() {
+    early(Way::Listener);
+}
+
+#[test]
+fn a_receiver_that_was_suspended_while_it_dials_a_relay_goes_on() {
+    early(Way::Relay);
 }
 
 fn at_random_moments(way: Way, sleeper: Sleeper) {

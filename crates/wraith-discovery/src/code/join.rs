@@ -17,7 +17,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::select;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
@@ -31,6 +31,7 @@ use crate::contact::PunchRequest;
 use crate::place::{BoxFuture, MeetingPlace, PlaceError, PlaceName, Query, Refusal, Topic};
 use crate::places::Places;
 use crate::reach::MakeReach;
+use crate::suspension::TimeLimit;
 
 /// Interval between attempts at a place without the creator. A server allows a burst of thirty
 /// attempts, then one every 2 s.
@@ -167,7 +168,7 @@ impl PlaceFailure {
     }
 }
 
-/// Looks for the creator of `code` until `deadline`, as the identity `own`. If the joiner has the
+/// Looks for the creator of `code` within `limit`, as the identity `own`. If the joiner has the
 /// ticket, `ticket` makes it for the creator's identity. `spend` is called before the guess is
 /// sent; a long code involves no guess. Drop ends the search.
 ///
@@ -178,10 +179,10 @@ pub async fn join(
     own: NodeId,
     ticket: Option<MakeTicket>,
     places: &Places,
-    deadline: Instant,
+    limit: TimeLimit,
     spend: MarkSpent,
 ) -> Result<JoinSuccess, JoinError> {
-    join_reachable(code, own, ticket, places, deadline, spend, None).await
+    join_reachable(code, own, ticket, places, limit, spend, None).await
 }
 
 /// Same as [`join`], and sends the joiner's addresses to the creator of a long code: both sides may
@@ -194,14 +195,14 @@ pub async fn join_reachable(
     own: NodeId,
     ticket: Option<MakeTicket>,
     places: &Places,
-    deadline: Instant,
+    limit: TimeLimit,
     spend: MarkSpent,
     reach: Option<MakeReach>,
 ) -> Result<JoinSuccess, JoinError> {
     if code.is_long() {
-        return join_long(code, own, ticket, places, deadline, reach).await;
+        return join_long(code, own, ticket, places, limit, reach).await;
     }
-    let guess = Arc::new(Guess::new(code, own, ticket, deadline, spend));
+    let guess = Arc::new(Guess::new(code, own, ticket, limit, spend));
     let mut attempts: Vec<Attempt> = Vec::new();
     for place in places.all() {
         let guess = Arc::clone(&guess);
@@ -259,7 +260,7 @@ struct Guess {
     is_made: watch::Sender<bool>,
     /// Makes the joiner's ticket, if it has one.
     ticket: Option<MakeTicket>,
-    deadline: Instant,
+    limit: TimeLimit,
     spend: MarkSpent,
     /// Whether the guess has been sent.
     was_sent: AtomicBool,
@@ -270,7 +271,7 @@ impl Guess {
         code: &Code,
         own: NodeId,
         ticket: Option<MakeTicket>,
-        deadline: Instant,
+        limit: TimeLimit,
         spend: MarkSpent,
     ) -> Self {
         let side = if ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator };
@@ -278,7 +279,7 @@ impl Guess {
         let (hello, is_made) = (joiner.hello(), watch::Sender::new(false));
         let (nameplate, joiner) = (code.nameplate(), Mutex::new(Some(joiner)));
         let was_sent = AtomicBool::new(false);
-        Self { own, nameplate, hello, joiner, is_made, ticket, deadline, spend, was_sent }
+        Self { own, nameplate, hello, joiner, is_made, ticket, limit, spend, was_sent }
     }
 
     /// Makes the guess for this answer. `None` if another place has made it.
@@ -312,12 +313,13 @@ struct Conversation {
 /// Runs the search at one place until the creator is met or success is impossible.
 async fn attempt(place: &dyn MeetingPlace, guess: &Guess) -> Result<JoinSuccess, PlaceFailure> {
     let mut last = PlaceFailure::from(JoinErrorKind::Nobody);
+    let mut limit = guess.limit.clone();
     let conversation = select! {
         // Biased: the place that makes the guess must not be cancelled by it.
         biased;
         conversation = find_creator(place, guess, &mut last) => conversation?,
         () = guess.wait_until_made() => return Err(last),
-        () = sleep_until(guess.deadline) => return Err(last),
+        () = limit.reached() => return Err(last),
     };
     // The guess is made at this place: the search now succeeds here or fails.
     Ok(send_proof(place, guess, conversation).await?)
@@ -427,9 +429,15 @@ async fn exchange<T>(
             }
         }
     };
-    match timeout(time_limit, conversation).await {
-        Ok(Ok(taken)) => taken,
-        Ok(Err(PlaceError::Closed(why))) => Err(why.into()),
-        Ok(Err(_)) | Err(_) => Err(JoinErrorKind::Silent),
+    // A creator answers a repeated message again, also after a suspension of this machine.
+    let mut limit = TimeLimit::new(time_limit);
+    let taken = select! {
+        taken = conversation => taken,
+        () = limit.reached() => return Err(JoinErrorKind::Silent),
+    };
+    match taken {
+        Ok(taken) => taken,
+        Err(PlaceError::Closed(why)) => Err(why.into()),
+        Err(_) => Err(JoinErrorKind::Silent),
     }
 }

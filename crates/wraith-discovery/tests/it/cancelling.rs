@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::contact::{ContactPair, listen, search};
-use wraith_discovery::{CodeOptions, JoinErrorKind, Places, Reach, TicketSide, announce, join};
+use wraith_discovery::{
+    CodeOptions, JoinErrorKind, Places, Reach, TicketSide, TimeLimit, announce, join,
+};
 
 use super::support::{
     CREATOR, JOINER, PATIENCE, fetched, loopback, may, offered, other_words, own_network, server,
@@ -73,10 +75,10 @@ async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_
         let mut tasks = JoinSet::new();
         let places = all_places(&mut tasks).await;
         let sender = offered(&places, u32::MAX).await;
-        let deadline = Instant::now() + PATIENCE;
+        let limit = TimeLimit::new(PATIENCE);
         let wrong = other_words(sender.code());
         let is_done =
-            is_ready_after_polls(polls, join(&wrong, JOINER, None, &places, deadline, may())).await;
+            is_ready_after_polls(polls, join(&wrong, JOINER, None, &places, limit, may())).await;
         // Before the guess the code is intact, afterwards it is burned; there is no third result.
         match fetched(sender.code(), &places).await {
             Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),

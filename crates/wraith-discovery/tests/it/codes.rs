@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use wraith_discovery::{
     CodeEvent, CodeOptions, JoinErrorKind, MakeTicket, PlaceError, PlaceName, Places, TicketSide,
-    announce, join,
+    TimeLimit, announce, join,
 };
 
 use wraith_crypto::NodeId;
@@ -33,13 +33,13 @@ async fn brings_a_ticket_either_way(places: &Places) {
     let options = CodeOptions::new(TicketSide::Joiner, Duration::from_secs(600));
     let mut receiver = announce(places, options, CREATOR, ticket(b"")).await.unwrap();
     receiver.start_serving();
-    let deadline = Instant::now() + PATIENCE;
+    let limit = TimeLimit::new(PATIENCE);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let for_whom: MakeTicket = Box::new(move |creator, _| {
         tell.send(creator).unwrap();
         Some(Zeroizing::new(b"given".to_vec()))
     });
-    let met = join(receiver.code(), JOINER, Some(for_whom), places, deadline, may()).await.unwrap();
+    let met = join(receiver.code(), JOINER, Some(for_whom), places, limit, may()).await.unwrap();
     assert_eq!(told.recv().await, Some(CREATOR), "the giver knew for whom the ticket is");
     assert_eq!((met.ticket.is_empty(), met.creator), (true, Some(CREATOR)));
     assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
@@ -54,8 +54,8 @@ async fn a_spent_code_sends_no_guess_and_a_sent_guess_is_reported() {
     let places = at(server(&mut tasks).await);
     let mut sender = offered(&places, 1).await;
     let code = sender.code().clone();
-    let deadline = || Instant::now() + PATIENCE;
-    let kept = join(&code, JOINER, None, &places, deadline(), Box::new(|| false)).await;
+    let limit = || TimeLimit::new(PATIENCE);
+    let kept = join(&code, JOINER, None, &places, limit(), Box::new(|| false)).await;
     let kept = kept.unwrap_err();
     assert_eq!((kept.why, kept.is_spent), (JoinErrorKind::Spent, false));
     let wrong = fetched(&other_words(&code), &places).await.unwrap_err();
@@ -134,8 +134,8 @@ async fn a_code_that_lacks_its_third_word_is_no_guess() {
     let sender = offered(&places, 2).await;
     let text = sender.code().to_string();
     let short = text.rsplit_once('-').unwrap().0.parse().unwrap();
-    let deadline = Instant::now() + Duration::from_millis(1500);
-    let error = join(&short, JOINER, None, &places, deadline, may()).await.unwrap_err();
+    let limit = TimeLimit::new(Duration::from_millis(1500));
+    let error = join(&short, JOINER, None, &places, limit, may()).await.unwrap_err();
     assert_eq!((error.why, error.is_spent), (JoinErrorKind::OtherKind, false));
     fetched(sender.code(), &places).await.unwrap();
 }
@@ -205,9 +205,9 @@ async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     assert_eq!(sender.places(), [PlaceName::Lan], "the server has not answered");
     let begun = Instant::now();
-    let deadline = begun + Duration::from_millis(300);
+    let limit = TimeLimit::new(Duration::from_millis(300));
     let only_there = Places { rendezvous: server, ..nowhere() };
-    let error = join(sender.code(), JOINER, None, &only_there, deadline, may()).await.unwrap_err();
+    let error = join(sender.code(), JOINER, None, &only_there, limit, may()).await.unwrap_err();
     assert_eq!(error.why, JoinErrorKind::Nobody);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
@@ -232,8 +232,8 @@ async fn without_a_place_joining_fails_with_the_reason() {
     assert!(sender.places().is_empty());
     assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, JoinErrorKind::NoPlace);
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let deadline = Instant::now() + Duration::from_millis(200);
-    let error = join(sender.code(), JOINER, None, &at(gone), deadline, may()).await.unwrap_err();
+    let limit = TimeLimit::new(Duration::from_millis(200));
+    let error = join(sender.code(), JOINER, None, &at(gone), limit, may()).await.unwrap_err();
     assert_eq!(error.why, JoinErrorKind::Unreachable);
     assert!(matches!(&error.unusable[..], [(_, PlaceError::Unreachable(_))]), "{error:?}");
 }

@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use wraith_crypto::NodeId;
 use wraith_discovery::rendezvous::Server;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, JoinSuccess, Lan, MakeTicket,
-    MarkSpent, Places, TicketSide, announce, join,
+    MarkSpent, Places, TicketSide, TimeLimit, announce, join,
 };
 use zeroize::Zeroizing;
 
@@ -71,7 +71,7 @@ pub async fn fetched_by(
     code: &Code,
     places: &Places,
 ) -> Result<JoinSuccess, JoinError> {
-    join(code, joiner, None, places, Instant::now() + Duration::from_secs(10), may()).await
+    join(code, joiner, None, places, TimeLimit::new(Duration::from_secs(10)), may()).await
 }
 
 /// Allows the guess to leave.

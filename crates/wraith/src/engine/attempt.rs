@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use wraith_discovery::{SuspensionWatch, TimeLimit};
 use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
@@ -41,12 +42,12 @@ pub(crate) trait ResumableTransfer: Send {
     /// Returns the error if the peer was not found in time.
     fn not_found_error(&self, why: NotFound) -> Error;
 
-    /// Transfers over one connection. Ends early if the peer has not sent Hello by `deadline`.
+    /// Transfers over one connection. Ends early if the peer has not sent Hello within `limit`.
     fn transfer_once(
         &mut self,
         connection: Connection,
         is_first: bool,
-        deadline: Option<Instant>,
+        limit: Option<TimeLimit>,
         token: &CancellationToken,
     ) -> impl Future<Output = SessionResult<Self::Report>> + Send;
 }
@@ -70,8 +71,9 @@ pub(crate) async fn run<C: ResumableTransfer>(
     let mut window = ReconnectWindow::new(timeouts);
     let mut lost: Option<TransferError> = None;
     loop {
+        let mut watch = SuspensionWatch::new();
         let found = tokio::select! {
-            found = dialler.dial(window.deadline) => found,
+            found = dialler.dial(window.limit.as_mut()) => found,
             error = transfer.abandoned(), if lost.is_some() => return Err(error),
             () = token.cancelled() => return Err(Error::cancelled(C::ROLE)),
         };
@@ -87,7 +89,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
         if lost.is_none() {
             shared.publisher.publish(Event::PeerFound(dialled.at.clone()));
         }
-        let deadline = window.deadline.filter(|_| lost.is_none());
+        let limit = window.limit.clone().filter(|_| lost.is_none());
         let connection = dialled.connection.clone();
         dialler.paths.manage_path(
             &connection,
@@ -95,7 +97,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
             &shared.publisher,
             None,
         );
-        let session = transfer.transfer_once(connection, lost.is_none(), deadline, token).await;
+        let session = transfer.transfer_once(connection, lost.is_none(), limit, token).await;
         let error = match session.result {
             Ok(report) => {
                 let remote = dialled.connection.remote();
@@ -119,6 +121,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
         }
         if let (false, None, Some(silent)) =
             (session.answered, &lost, transfer.silent_peer_error(&dialled))
+            && !watch.was_suspended()
         {
             return Err(silent);
         }

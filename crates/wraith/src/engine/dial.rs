@@ -9,14 +9,16 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
     CallOptions, ContactPair, ContactSearch, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
     SearchEvent, search_with_call,
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
-use wraith_discovery::{Capability, PlaceError, PlaceName, Places, Reach, RelayAddr};
+use wraith_discovery::{
+    Capability, PlaceError, PlaceName, Places, Reach, RelayAddr, TimeLimit, sleep_or_wake,
+};
 use wraith_relay::RelayError;
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
@@ -95,8 +97,8 @@ enum DialEvent {
 }
 
 impl Dialler {
-    /// Dials until a peer proves the key, or until the deadline.
-    pub async fn dial(&mut self, deadline: Option<Instant>) -> Result<Dialled, NotFound> {
+    /// Dials until a peer proves the key, or until the limit.
+    pub async fn dial(&mut self, limit: Option<&mut TimeLimit>) -> Result<Dialled, NotFound> {
         let (event_tx, mut events) = mpsc::unbounded_channel();
         let mut race = DialRace::new(self, event_tx);
         let mut tried = self.dial_known(&mut race);
@@ -143,9 +145,9 @@ impl Dialler {
                 }
             }
         };
-        let dialled = match deadline {
-            Some(deadline) => timeout_at(deadline, work).await.ok(),
-            None => Some(work.await),
+        let dialled = tokio::select! {
+            dialled = work => Some(dialled),
+            () = reached(limit) => None,
         };
         // Withdraws the stored records: in the background, or before the program may end.
         match (searching, &dialled) {
@@ -264,6 +266,14 @@ async fn next_of_ticket(
     search: &mut Option<TicketSearch>,
 ) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
     search.as_mut()?.next().await
+}
+
+/// Waits until the limit is reached; for ever without one. Cancel-safe.
+pub(super) async fn reached(limit: Option<&mut TimeLimit>) {
+    match limit {
+        Some(limit) => limit.reached().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {
@@ -488,7 +498,7 @@ impl DialRace {
                         pause = next_pause(pause, &why);
                     }
                 }
-                sleep(pause).await;
+                sleep_or_wake(pause).await;
             }
         });
         true

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use wraith_discovery::TimeLimit;
 use wraith_transfer::{Role, TransferError};
 
 use crate::settings::Timeouts;
@@ -34,17 +34,16 @@ pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> Tran
 
 /// The reconnect window. It restarts only after progress, so a peer that accepts connections and
 /// drops them cannot extend the wait for ever.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ReconnectWindow {
-    pub deadline: Option<Instant>,
+    pub limit: Option<TimeLimit>,
     furthest: u64,
     lost_before: bool,
 }
 
 impl ReconnectWindow {
     pub fn new(timeouts: Timeouts) -> Self {
-        let deadline = timeouts.first.map(|first| Instant::now() + first);
-        Self { deadline, furthest: 0, lost_before: false }
+        Self { limit: timeouts.first.map(TimeLimit::new), furthest: 0, lost_before: false }
     }
 
     /// Restarts the window: the peer answered, and asked to be dialled again.
@@ -55,13 +54,12 @@ impl ReconnectWindow {
     /// Records the loss of an established connection after `bytes` were settled. Returns the
     /// seconds left.
     pub fn lost(&mut self, bytes: u64, reconnect: Duration) -> u64 {
-        let now = Instant::now();
         if !self.lost_before || bytes > self.furthest {
             self.furthest = self.furthest.max(bytes);
-            self.deadline = Some(now + reconnect);
+            self.limit = Some(TimeLimit::new(reconnect));
         }
         self.lost_before = true;
-        self.deadline.map_or(0, |deadline| deadline.saturating_duration_since(now).as_secs())
+        self.limit.as_mut().map_or(0, |limit| limit.left().as_secs())
     }
 }
 

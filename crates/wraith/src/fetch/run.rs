@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::Suite;
 use wraith_discovery::contact::{ContactPair, PunchRequest};
-use wraith_discovery::{Code, Ticket};
+use wraith_discovery::{Code, Ticket, TimeLimit};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
@@ -327,7 +327,7 @@ impl ResumableTransfer for FetchAttempt {
         &mut self,
         connection: Connection,
         is_first: bool,
-        _deadline: Option<Instant>,
+        _limit: Option<TimeLimit>,
         _token: &CancellationToken,
     ) -> SessionResult<Self::Report> {
         let session = self.job.run(&self.node, connection, is_first, Arc::default()).await;

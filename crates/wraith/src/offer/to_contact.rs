@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{ContactPair, usual_port};
-use wraith_discovery::{Capability, PlaceName};
+use wraith_discovery::{Capability, PlaceName, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
     send_dialler_hello,
@@ -162,7 +161,7 @@ impl ResumableTransfer for ContactTransfer {
         &mut self,
         connection: Connection,
         _is_first: bool,
-        deadline: Option<Instant>,
+        mut limit: Option<TimeLimit>,
         token: &CancellationToken,
     ) -> SessionResult<Self::Report> {
         let (answered, progress) = (Arc::<HelloReceived>::default(), Arc::<Counters>::default());
@@ -176,9 +175,9 @@ impl ResumableTransfer for ContactTransfer {
         let options = Arc::new(options);
         survey_in_background(&options);
         let late = async {
-            if let Some(deadline) = deadline {
+            if let Some(limit) = &mut limit {
                 tokio::select! {
-                    () = sleep_until(deadline) => connection.close(close::OTHER, ""),
+                    () = limit.reached() => connection.close(close::OTHER, ""),
                     () = answered.wait() => {}
                 }
             }

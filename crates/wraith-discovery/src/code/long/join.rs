@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::select;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{sleep, timeout};
 use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
@@ -26,6 +26,7 @@ use crate::record::content::{Content, Kind};
 use crate::record::find::{LookupBackoff, RecordFinder};
 use crate::record::hour::hours_to_search;
 use crate::store::RecordStore;
+use crate::suspension::TimeLimit;
 use crate::wall_clock::unix_seconds;
 
 /// Longest wait for the creator's reply. The creator looks every few seconds, and publishing takes
@@ -46,10 +47,10 @@ pub async fn join_long(
     own: NodeId,
     ticket: Option<MakeTicket>,
     places: &Places,
-    deadline: Instant,
+    limit: TimeLimit,
     reach: Option<MakeReach>,
 ) -> Result<JoinSuccess, JoinError> {
-    let joiner = Arc::new(LongCodeJoiner { words: code.secret(), own, ticket, deadline, reach });
+    let joiner = Arc::new(LongCodeJoiner { words: code.secret(), own, ticket, limit, reach });
     let mut attempts: Vec<Attempt> = Vec::new();
     for store in &places.stores {
         let (store, joiner) = (Arc::clone(store), Arc::clone(&joiner));
@@ -63,7 +64,7 @@ struct LongCodeJoiner {
     words: Zeroizing<String>,
     own: NodeId,
     ticket: Option<MakeTicket>,
-    deadline: Instant,
+    limit: TimeLimit,
     reach: Option<MakeReach>,
 }
 
@@ -82,11 +83,13 @@ async fn attempt(
     joiner: &LongCodeJoiner,
 ) -> Result<JoinSuccess, PlaceFailure> {
     let mut last = PlaceFailure::from(JoinErrorKind::Nobody);
-    let found = timeout_at(joiner.deadline, find_offer(&store, joiner, &mut last)).await;
-    let (hour, found) = match found {
-        Ok(found) => found?,
-        Err(_) => return Err(last),
+    let mut limit = joiner.limit.clone();
+    let found = select! {
+        found = find_offer(&store, joiner, &mut last) => Some(found),
+        () = limit.reached() => None,
     };
+    let Some(found) = found else { return Err(last) };
+    let (hour, found) = found?;
     Ok(request_admission(&store, joiner, hour, found).await?)
 }
 

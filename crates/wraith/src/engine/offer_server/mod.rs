@@ -17,8 +17,7 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::time::{Instant, sleep_until};
-use wraith_discovery::{CodeAnnouncement, CodeEvent};
+use wraith_discovery::{CodeAnnouncement, CodeEvent, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError, close,
 };
@@ -28,6 +27,7 @@ use self::codes::CodeKind;
 use self::long_code::LongCodeEvent;
 use self::sessions::{LostReceiver, Session, SessionRole};
 use super::clock_reports::ClockReports;
+use super::dial::reached;
 use super::rediscovery::Rediscovery;
 use super::retry::{ReconnectWindow, reconnect_error};
 use super::task::TaskState;
@@ -79,7 +79,7 @@ pub(crate) struct OfferServer {
     /// Options for the next session, whose tree is already walked.
     surveyed: Option<(u64, Arc<SendOptions>)>,
     /// When to stop waiting; `None` while a receiver is served, or if the wait has no limit.
-    deadline: Option<Instant>,
+    limit: Option<TimeLimit>,
     /// The reconnect window of a single receiver.
     window: ReconnectWindow,
     /// The error with which the last receiver was lost.
@@ -104,7 +104,7 @@ impl OfferServer {
     ) -> (Self, UnboundedReceiver<SessionEvent>) {
         let (event_tx, events) = mpsc::unbounded_channel();
         let sent_roots = unfinished.sent_roots();
-        let deadline = settings.timeouts.first.map(|first| Instant::now() + first);
+        let limit = settings.timeouts.first.map(TimeLimit::new);
         let settings_timeouts = settings.timeouts;
         let sent = OfferSummary { receivers: 0, lacking: 0, last: None, report: None };
         let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
@@ -130,7 +130,7 @@ impl OfferServer {
             sent,
             next_id,
             surveyed,
-            deadline,
+            limit,
             window: ReconnectWindow::new(settings_timeouts),
             lost,
             closing,
@@ -227,7 +227,7 @@ impl OfferServer {
                         }
                     }
                 },
-                () = sleep_until_deadline(self.deadline) => {
+                () = reached(self.limit.as_mut()) => {
                     return Err(match self.lost.take() {
                         Some(error) => {
                             reconnect_error(error, self.settings.timeouts.reconnect).into()
@@ -308,13 +308,6 @@ async fn next_of(code: &mut Option<CodeAnnouncement>) -> Option<CodeEvent> {
             // All places have ended; running sessions continue.
             None => std::future::pending().await,
         },
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until_deadline(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

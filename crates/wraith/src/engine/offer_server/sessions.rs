@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 use wraith_crypto::NodeId;
+use wraith_discovery::TimeLimit;
 use wraith_transfer::{
     Event as TransferEvent, Role, SendOptions, SendReport, TransferError, close, serve,
 };
@@ -182,7 +183,7 @@ impl OfferServer {
         newcomer.role = SessionRole::Receiver;
         self.shared.meter.add(Arc::clone(&newcomer.options.progress));
         self.update_stored(|unfinished| unfinished.add_receiver(peer));
-        self.deadline = None;
+        self.limit = None;
         self.share_rate();
         self.rediscovery.back(peer).await;
         true
@@ -268,7 +269,7 @@ impl OfferServer {
         }
         // The new peer is awaited as the first one was.
         if is_any && self.receivers().next().is_none() {
-            self.deadline = self.settings.timeouts.first.map(|first| Instant::now() + first);
+            self.limit = self.settings.timeouts.first.map(TimeLimit::new);
         }
     }
 
@@ -346,7 +347,7 @@ impl OfferServer {
                 self.stop_all(events).await;
                 return Some(Err(failure));
             }
-            self.deadline = self.settings.timeouts.first.map(|first| Instant::now() + first);
+            self.limit = self.settings.timeouts.first.map(TimeLimit::new);
         }
         end
     }
@@ -392,7 +393,7 @@ impl OfferServer {
     /// Starts to wait for a lost receiver, which may come back.
     fn wait_for_reconnect(&mut self, error: TransferError, bytes: u64) {
         let seconds_left = self.window.lost(bytes, self.settings.timeouts.reconnect);
-        self.deadline = self.window.deadline;
+        self.limit = self.window.limit.clone();
         self.shared
             .publisher
             .publish(Event::ConnectionLost { why: error.to_string(), seconds_left });
