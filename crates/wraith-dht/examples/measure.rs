@@ -12,8 +12,8 @@ use wraith_crypto::NodeId;
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::Reach;
 use wraith_discovery::{
-    CodeOptions, Lan, Places, RecordSeed, RecordStore, StoredRecord, TicketSide, announce_long,
-    join,
+    CodeOptions, Lan, Places, RecordSeed, RecordStore, StoredRecord, TicketSide, TimeLimit,
+    announce_long, join,
 };
 use zeroize::Zeroizing;
 
@@ -85,10 +85,8 @@ async fn measure(runs: usize, testnet: &Testnet) {
         // Typing takes longer than publishing.
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let begun = Instant::now();
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-        join(sender.code(), joiner, None, &places(), deadline, Box::new(|| true))
-            .await
-            .expect("met");
+        let limit = TimeLimit::new(Duration::from_secs(60));
+        join(sender.code(), joiner, None, &places(), limit, Box::new(|| true)).await.expect("met");
         codes.push(begun.elapsed());
     }
     print("code, from typed to ticket", &mut codes);

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::Reach;
 use wraith_discovery::contact::{
     CallOptions, ContactEvent, ContactPair, ContactSearch, SearchEvent, listen, search_with_call,
 };
 use wraith_discovery::{
-    CodeEvent, CodeOptions, Lan, PlaceName, Places, TicketSide, announce_long, join,
+    CodeEvent, CodeOptions, Lan, PlaceName, Places, TicketSide, TimeLimit, announce_long, join,
 };
 use zeroize::Zeroizing;
 
@@ -64,9 +64,9 @@ async fn a_long_code_brings_the_ticket() {
         .await
         .unwrap();
     assert_eq!(sender.places(), [PlaceName::Dht]);
-    let deadline = Instant::now() + PATIENCE;
+    let limit = TimeLimit::new(PATIENCE);
     let joiner = NodeId([2; 32]);
-    let met = join(sender.code(), joiner, None, &places(), deadline, Box::new(|| true)).await;
+    let met = join(sender.code(), joiner, None, &places(), limit, Box::new(|| true)).await;
     assert_eq!(&met.unwrap().ticket[..], b"ticket");
     let used =
         async { while !matches!(sender.next_event().await, Some(CodeEvent::Used { .. })) {} };
