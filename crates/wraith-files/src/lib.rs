@@ -57,6 +57,7 @@ mod modes;
 mod only_writer;
 mod part_file;
 mod path;
+mod previous_part;
 mod read;
 mod recheck;
 mod resume;
