@@ -89,6 +89,14 @@ pub fn build_elsewhere(manifest: &str, folder: &Path, triple: &str, rustflags: &
     run(cargo(words).arg("--target-dir").arg(folder).env("RUSTFLAGS", rustflags))
 }
 
+/// Returns the target triple of this machine.
+pub fn host() -> Result<String> {
+    let version = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?.stdout;
+    let version = String::from_utf8_lossy(&version);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc prints no host")?.to_owned())
+}
+
 /// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");

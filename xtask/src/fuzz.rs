@@ -2,8 +2,9 @@
 //! starting from the committed inputs.
 //!
 //! No nightly compiler is needed: the LLVM of a stable rustc emits the coverage that libFuzzer
-//! reads. Only the address sanitizer needs nightly. The decoders forbid `unsafe`; `wraith-crypto`,
-//! the crate below them that uses it, is tested against slow reference implementations.
+//! reads, and with `--asan` the checks of AddressSanitizer. The decoders forbid `unsafe`;
+//! `wraith-crypto`, the crate below them that uses it, is also tested against slow reference
+//! implementations.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cargo;
+use crate::{address_sanitizer, cargo};
 
 /// Coverage for libFuzzer: counters of edges, a table of their locations, and the operands of
 /// comparisons.
@@ -22,6 +23,8 @@ const RUSTFLAGS: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 /// Memory limit, in MiB: more than any target has a reason to use.
 const MEMORY_MAX_MIB: u32 = 512;
+/// The same under AddressSanitizer, which keeps freed memory for a while.
+const MEMORY_MAX_MIB_ASAN: u32 = 2048;
 /// Maximum length of an input, in bytes: room for a few packets.
 const INPUT_BYTES_MAX: u32 = 4096;
 /// Seconds after which an input counts as an endless loop.
@@ -34,6 +37,9 @@ pub struct Args {
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Check every access to memory with AddressSanitizer; two to four times slower
+    #[arg(long)]
+    asan: bool,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -41,9 +47,9 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(unknown) = args.targets.iter().find(|name| !known.contains(name)) {
         bail!("no target is called {unknown}; the targets are {}", known.join(", "));
     }
-    let program = build()?;
+    let program = build(args.asan)?;
     for name in known.iter().filter(|name| args.targets.is_empty() || args.targets.contains(name)) {
-        fuzz(&program, name, args.seconds)?;
+        fuzz(&program, name, args)?;
     }
     Ok(())
 }
@@ -62,19 +68,21 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn build() -> Result<PathBuf> {
-    let version = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?.stdout;
-    let version = String::from_utf8_lossy(&version).into_owned();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.context("rustc prints no host")?;
-    let folder = cargo::target().join("fuzz");
+fn build(asan: bool) -> Result<PathBuf> {
+    let host = cargo::host()?;
+    let (folder, flags) = match asan {
+        true => ("fuzz-asan", format!("{RUSTFLAGS} {}", address_sanitizer::flags(&host)?)),
+        false => ("fuzz", RUSTFLAGS.to_owned()),
+    };
+    let folder = cargo::target().join(folder);
     // With an explicit target triple the flags do not apply to build scripts, which would fail to
     // link with them.
-    cargo::build_elsewhere("fuzz/libfuzzer/Cargo.toml", &folder, host, RUSTFLAGS)?;
+    cargo::build_elsewhere("fuzz/libfuzzer/Cargo.toml", &folder, &host, &flags)?;
     Ok(folder.join(host).join("release/wraith-libfuzzer"))
 }
 
-fn fuzz(program: &PathBuf, name: &str, seconds: u32) -> Result<()> {
+fn fuzz(program: &PathBuf, name: &str, args: &Args) -> Result<()> {
+    let memory = if args.asan { MEMORY_MAX_MIB_ASAN } else { MEMORY_MAX_MIB };
     // libFuzzer writes new inputs to the first folder; only people add inputs to the committed one.
     let found = cargo::target().join("fuzz/corpus").join(name);
     let failures = cargo::target().join("fuzz/failures");
@@ -83,8 +91,8 @@ fn fuzz(program: &PathBuf, name: &str, seconds: u32) -> Result<()> {
     println!("{name}:");
     let status = Command::new(program)
         .env("WRAITH_FUZZ_TARGET", name)
-        .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-rss_limit_mb={MEMORY_MAX_MIB}"))
+        .arg(format!("-max_total_time={}", args.seconds))
+        .arg(format!("-rss_limit_mb={memory}"))
         .arg(format!("-max_len={INPUT_BYTES_MAX}"))
         .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
         .arg("-print_final_stats=1")

@@ -1,5 +1,6 @@
 //! The developer commands as a library, so that `cargo lab` runs cargo and tests in the same way.
 
+pub mod address_sanitizer;
 pub mod bindings;
 pub mod cargo;
 pub mod fuzz;

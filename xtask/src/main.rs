@@ -4,7 +4,10 @@
 //! Races, link emulation and other measurements are in `lab/` and run by `cargo lab`.
 
 use clap::{Parser, Subcommand};
-use xtask::{bindings, cargo, fuzz, model, package, prose, publishable, recording, skip, test};
+use xtask::{
+    address_sanitizer, bindings, cargo, fuzz, model, package, prose, publishable, recording, skip,
+    test,
+};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -35,6 +38,8 @@ enum Command {
     },
     /// Feed arbitrary bytes to every decoder that a stranger or a peer can reach, under libFuzzer
     Fuzz(fuzz::Args),
+    /// Run the tests of wraith-crypto, or of another package, under AddressSanitizer
+    Asan(address_sanitizer::Args),
     /// Check the symbolic models of the protocol (docs/model) with Verifpal; installs it if it is missing
     Model(model::Args),
     /// Build the library for Python, Kotlin, Swift and C, generate the bindings, and run their tests
@@ -60,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Command::Prose(args) => prose::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Asan(args) => address_sanitizer::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Bindings(args) => bindings::run(&args),
         Command::Recording(args) => recording::run(&args),
