@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use wraith_crypto::NodeId;
 
 use crate::support::relay_recorder::{RelayRecorder, View};
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, rounds, tree};
 
-const TRANSFERS: usize = 12;
+/// Transfers in every run; `WRAITH_TEST_ROUNDS` sets another number.
+const TRANSFERS: u64 = 12;
 /// Length of a value that could identify a client.
 const WINDOW: usize = 16;
 /// Bytes from 16 on in such a value, at least. A random value of 8 bytes almost always has as many; the
@@ -35,8 +36,8 @@ fn an_open_relay_sees_no_identity_and_cannot_link_two_transfers() {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 100_000);
     // The transfer in which the relay saw each value from a client.
-    let mut seen: HashMap<[u8; WINDOW], usize> = HashMap::new();
-    for transfer in 0..TRANSFERS {
+    let mut seen: HashMap<[u8; WINDOW], u64> = HashMap::new();
+    for transfer in 0..rounds(TRANSFERS) {
         let mut command = world.wraith("sender");
         command.args(["send", "--json", "--ticket"]).args(place).arg(&film);
         let mut sender = Process::start("send", &mut command);

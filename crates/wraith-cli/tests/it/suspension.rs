@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::over_the_dht;
 use crate::support::clock::TestClock;
 use crate::support::journal::verified_chunks;
 use crate::support::random::Random;
@@ -164,6 +165,56 @@ fn suspended_early(moment: Duration, way: Way) {
     }
     let source = transfer.world.source().join("film.mov");
     tree::assert_same(&source, &transfer.world.target().join("film.mov"));
+}
+
+/// The clocks agree after the suspension, because the names of records change each hour.
+fn suspended_in_the_dht(moment: Duration, sleeper: Sleeper) {
+    let world = World::new();
+    let Some(clock) = TestClock::new(&world) else { return };
+    clock.set(-3600);
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let start = |role, name, words: &[&str]| {
+        let mut command = world.wraith(name);
+        command.args(words).args(["--dht", "on", "--dht-bootstrap", over_the_dht::bootstrap()]);
+        let command = if role == sleeper { clock.of(&mut command) } else { &mut command };
+        Process::start(name, command)
+    };
+    let send = ["send", "--json", film.to_str().unwrap()];
+    let mut sender = start(Sleeper::Sender, "sender", &send);
+    if sleeper == Sleeper::Sender {
+        std::thread::sleep(moment);
+        clock.suspend(&sender, NAP);
+    }
+    let target = world.target();
+    let receive = ["receive", "--json", "--yes", "-o", target.to_str().unwrap(), &sender.code()];
+    let receiver = start(Sleeper::Receiver, "receiver", &receive);
+    if sleeper == Sleeper::Receiver {
+        std::thread::sleep(moment);
+        clock.suspend(&receiver, NAP);
+    }
+    eprintln!("DHT, {sleeper:?}, suspended {moment:.1?} after its start");
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &target.join("film.mov"));
+}
+
+fn early_in_the_dht(sleeper: Sleeper) {
+    let mut random = Random::fresh();
+    for _ in 0..rounds(1) {
+        // From the start of the program until after the record is published, or the code used.
+        suspended_in_the_dht(Duration::from_millis(random.below(3000)), sleeper);
+    }
+}
+
+#[test]
+fn a_sender_that_was_suspended_while_it_publishes_a_long_code_goes_on() {
+    early_in_the_dht(Sleeper::Sender);
+}
+
+#[test]
+fn a_receiver_that_was_suspended_while_it_uses_a_long_code_goes_on() {
+    early_in_the_dht(Sleeper::Receiver);
 }
 
 fn early(way: Way) {

@@ -1,6 +1,7 @@
 //! Clocks of a process that the test sets: a wall clock that is wrong or stepped, and a suspension
 //! of the machine.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,6 +40,8 @@ int clock_gettime(clockid_t id, struct timespec *time) {
 pub struct TestClock {
     library: PathBuf,
     differences: PathBuf,
+    /// The difference of the wall clock that the test has set.
+    wall: Cell<i64>,
 }
 
 impl TestClock {
@@ -52,13 +55,15 @@ impl TestClock {
             skipped("there is no C compiler");
             return None;
         }
-        let clock = Self { library, differences: world.path("differences") };
+        let wall = Cell::new(0);
+        let clock = Self { library, differences: world.path("differences"), wall };
         clock.set(0);
         Some(clock)
     }
 
     /// Sets the difference of the wall clock to that of the machine, in seconds.
     pub fn set(&self, wall: i64) {
+        self.wall.set(wall);
         self.write(wall, 0);
     }
 
@@ -80,7 +85,7 @@ impl TestClock {
         const HOUR: i64 = 3600;
         process.signal(libc::SIGSTOP);
         std::thread::sleep(nap);
-        self.write(HOUR, HOUR);
+        self.write(self.wall.get() + HOUR, HOUR);
         process.signal(libc::SIGCONT);
     }
 }
