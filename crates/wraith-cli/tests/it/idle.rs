@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::support::{Process, World, lan, tree};
 
 /// Maximum number of threads of a waiting sender, and of each side of a transfer.
@@ -43,7 +45,11 @@ fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_s
     server.event("listening");
     let mut sender = world.send_by_code(&[film], &["--lan", "lo", "--rendezvous", &address]);
     let ready = sender.event("ready");
-    assert_eq!(ready["waiting_at"], serde_json::json!(["lan", address]));
+    // On a busy machine, the code is shown before the server has answered.
+    if ready["waiting_at"] != json!(["lan", address]) {
+        assert_eq!(ready["waiting_at"], json!(["lan"]));
+        sender.event_where("code", |code| code["state"] == "back");
+    }
     let before = waits_of(&sender);
     // This is the measuring time, not a wait for an event.
     thread::sleep(WINDOW);
