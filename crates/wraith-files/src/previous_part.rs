@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::entry::Entry;
 use crate::error::{Context, Result};
-use crate::hash::{CHUNK_BYTES, chunk_count};
+use crate::hash::chunk_count;
 use crate::hidden_names::{HiddenNames, previous_part_name};
 use crate::journal::{Journal, JournalEntry};
 use crate::part_file::{is_own, is_own_file, open_part};
@@ -48,12 +48,7 @@ pub(crate) fn keep(
     counted.context(entry.path.as_bytes(), "read its journal")?;
     // An earlier one was the source of this part, so it holds more than a part that has just begun.
     let has_earlier = statat(parent, &name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-    // An older file under the name is an old copy too.
-    let file = statat(parent, entry.path.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-    let bytes = file.map_or(0, |file| file.st_size as u64);
-    let is_worth_it = held >= CHUNKS_MIN
-        && held.saturating_mul(CHUNK_BYTES as u64) > bytes
-        && (!has_earlier || held >= chunks / 2);
+    let is_worth_it = held >= CHUNKS_MIN && (!has_earlier || held >= chunks / 2);
     let has_space = fstatvfs(&target.root)
         .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) > entry.size());
     if is_worth_it && has_space && open_part(parent, &names.part).is_ok_and(|part| is_own(&part)) {

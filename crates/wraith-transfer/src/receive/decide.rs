@@ -69,11 +69,7 @@ pub(crate) fn decide(
         return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local });
     }
     match receiving.policy(placed) {
-        OnConflict::Skip => {
-            // If that fails, a hidden file stays, which the next transfer of this file removes.
-            let _ = receiving.target.remove_previous_part(entry, &receiving.part_key);
-            return compare_kept(receiving, entry, &existing, before_reading);
-        }
+        OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
         OnConflict::Rename => {
             if let Some((copy, root)) = finished_copy(receiving, entry) {
                 receiving.protect(&copy);

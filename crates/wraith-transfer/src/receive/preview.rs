@@ -224,7 +224,7 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
     if chunks < 2 {
         return None;
     }
-    let part = target.resume_or_keep(entry, part_key).ok().flatten()?;
+    let part = target.resume(entry, part_key).ok().flatten()?;
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
     let have = part.may_have();
     let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
