@@ -38,12 +38,6 @@ impl HiddenNames {
     }
 }
 
-/// Returns the hidden name of the part of an earlier version of the file `name`.
-pub(crate) fn previous_part_name(name: &[u8], tag: [u8; 4]) -> Vec<u8> {
-    let tag = format!(".{:08x}.previous", u32::from_be_bytes(tag));
-    hidden(&[name, tag.as_bytes()].concat(), PART_SUFFIX)
-}
-
 /// Returns the hidden name of a finished file that is about to replace `name`.
 pub(crate) fn replacement_name(name: &[u8]) -> Vec<u8> {
     hidden(name, NEW_SUFFIX)
@@ -125,7 +119,6 @@ mod tests {
         for hidden in [
             |name: &[u8]| HiddenNames::of(name, Some([0xab; 4])).new_journal,
             |name: &[u8]| HiddenNames::of(name, None).part,
-            |name: &[u8]| previous_part_name(name, [0xab; 4]),
             |name: &[u8]| replacement_name(name),
         ] {
             let all: Vec<_> = names.iter().map(|name| hidden(name)).collect();
@@ -145,9 +138,7 @@ mod tests {
         for name in [b"x".as_slice(), b"X.Y", b"\xff", &[b'x'; 255], &[b'x'; 240], b"-"] {
             for tag in [None, Some([1, 2, 3, 4])] {
                 let names = HiddenNames::of(name, tag);
-                let previous = previous_part_name(name, [1, 2, 3, 4]);
                 let all = [names.part, names.journal, names.new_journal, replacement_name(name)];
-                let all = [&all[..], &[previous]].concat();
                 for (i, hidden) in all.iter().enumerate() {
                     assert!(hidden.len() <= COMPONENT_BYTES_MAX);
                     assert!(RelPath::parse(hidden).is_err());

@@ -57,7 +57,6 @@ mod modes;
 mod only_writer;
 mod part_file;
 mod path;
-mod previous_part;
 mod read;
 mod recheck;
 mod resume;

@@ -446,7 +446,7 @@ pub(crate) fn is_private(fd: &OwnedFd) -> bool {
     fstat(fd).is_ok_and(|stat| is_own_file(&stat) && stat.st_mode & 0o022 == 0)
 }
 
-pub(crate) fn is_own_file(stat: &Stat) -> bool {
+fn is_own_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && stat.st_nlink == 1
         && stat.st_uid == rustix::process::geteuid().as_raw()

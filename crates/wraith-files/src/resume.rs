@@ -7,8 +7,7 @@
 //! - No living process holds its lock.
 //!
 //! A foreign part under the same name is left as it is, and the new part gets a tag in its name. A
-//! part of the same transfer with another size or time is started anew; the caller may keep the old
-//! one ([`crate::previous_part`]).
+//! part of the same transfer with another size or time is started anew.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -26,7 +25,6 @@ use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::mark_new;
 use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
-use crate::previous_part;
 use crate::small_file::create_hidden;
 use crate::target_state::TargetState;
 
@@ -34,10 +32,9 @@ use crate::target_state::TargetState;
 enum Slot {
     /// No journal exists.
     Empty,
-    /// A locked, useless journal: incomplete, or without its part.
+    /// A locked, useless journal: incomplete, or this transfer's, but for another version or hash
+    /// tree of the file.
     Stale(OwnedFd),
-    /// This transfer's locked journal, for another version or hash tree of the file.
-    Outdated(OwnedFd, Header),
     /// This transfer's journal and part, ready to be continued.
     Ours(OwnedFd, Header, OwnedFd),
     /// This transfer's journal, locked by a living process.
@@ -46,16 +43,8 @@ enum Slot {
     Foreign,
 }
 
-/// What becomes of the part of another version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outdated {
-    /// It becomes the previous part, if it is worth it.
-    Keep,
-    Remove,
-}
-
 /// Identifies a part by the sender, the transfer (both in `key`) and the path.
-pub(crate) fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
+fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("wraith/1 part identity");
     hasher.update(key).update(path.as_bytes()).finalize().into()
 }
@@ -72,7 +61,6 @@ pub(crate) fn resume(
     target: &Arc<TargetState>,
     entry: &Entry,
     key: &[u8; 32],
-    outdated: Outdated,
 ) -> Result<Option<PartFile>> {
     let parent = match target.dirs.get(entry.path.parent_bytes().unwrap_or_default()) {
         Err(Errno::NOENT) => return Ok(None),
@@ -88,13 +76,6 @@ pub(crate) fn resume(
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
             // For example the pooled journals of a killed process.
             Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
-            Slot::Outdated(journal, header) => {
-                let mut journal = Journal::continued(journal, header);
-                if outdated == Outdated::Keep {
-                    previous_part::keep(target, &parent, &names, &mut journal, entry)?;
-                }
-                clear(&parent, &names, journal.into_fd(), &entry.path)?;
-            }
             Slot::Empty | Slot::Foreign => {}
         }
     }
@@ -107,7 +88,7 @@ pub(crate) fn open_or_resume(
     entry: &Entry,
     key: &[u8; 32],
 ) -> Result<PartFile> {
-    if let Some(part) = resume(target, entry, key, Outdated::Remove)? {
+    if let Some(part) = resume(target, entry, key)? {
         return Ok(part);
     }
     let parent = target.parent(&entry.path)?;
@@ -134,12 +115,12 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     for names in candidates(path, &identity) {
         match find_part(&parent, &names, entry, &identity)? {
             Slot::Empty | Slot::Busy | Slot::Foreign => {}
-            Slot::Stale(journal) | Slot::Outdated(journal, _) | Slot::Ours(journal, ..) => {
+            Slot::Stale(journal) | Slot::Ours(journal, ..) => {
                 clear(&parent, &names, journal, path)?;
             }
         }
     }
-    previous_part::remove(target, path, &identity)
+    Ok(())
 }
 
 /// Removes the files under one pair of names whose journal this process has locked.
@@ -193,7 +174,7 @@ fn find_part(
     let is_same =
         (header.size, header.mtime, header.tree) == (entry.size(), entry.mtime, entry.tree());
     if !is_same {
-        return Ok(Slot::Outdated(journal, header));
+        return Ok(Slot::Stale(journal));
     }
     match open_part(parent, &names.part) {
         Ok(part) if is_own(&part) && has_size(&part, header.size) => {

@@ -29,8 +29,7 @@ use crate::lock::lock;
 use crate::modes::KeptModes;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
-use crate::previous_part;
-use crate::resume::{self, Outdated};
+use crate::resume;
 use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
@@ -310,38 +309,9 @@ impl TargetDir {
 
     /// Continues the file `entry` where an earlier process stopped, if that process left a part of
     /// this size and time under this `key`. The key names the sender and the transfer.
-    /// [`Error::InUse`] if that process is alive. Removes a part of another version.
+    /// [`Error::InUse`] if that process is alive.
     pub fn resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
-        resume::resume(&self.0, entry, key, Outdated::Remove)
-    }
-
-    /// Like [`Self::resume`], but keeps a part of another version as the previous part, if it holds
-    /// 1 MiB or more and the disk has space for both.
-    pub fn resume_or_keep(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
-        resume::resume(&self.0, entry, key, Outdated::Keep)
-    }
-
-    /// Returns the previous part of the file `entry`, if there is one: what an earlier run received
-    /// of an earlier version. Its content may be anything.
-    pub fn previous_part(&self, entry: &Entry, key: &[u8; 32]) -> Option<Existing> {
-        let identity = resume::identity(key, &entry.path);
-        previous_part::find(&self.0, &entry.path, &identity)
-    }
-
-    /// Opens the previous part, to compare it with a peer's offer.
-    pub fn open_previous_part(
-        &self,
-        entry: &Entry,
-        key: &[u8; 32],
-        existing: &Existing,
-    ) -> Result<SourceFile> {
-        let identity = resume::identity(key, &entry.path);
-        previous_part::open(&self.0, &entry.path, &identity, existing)
-    }
-
-    /// Removes the previous part, if there is one.
-    pub fn remove_previous_part(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
-        previous_part::remove(&self.0, &entry.path, &resume::identity(key, &entry.path))
+        resume::resume(&self.0, entry, key)
     }
 
     /// Resumes the file like [`Self::resume`], or begins it anew. Leftovers under another key are

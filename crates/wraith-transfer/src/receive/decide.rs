@@ -7,7 +7,7 @@ use wraith_files::{
 };
 
 use super::Receiving;
-use super::incoming::{LocalCopies, OldCopy};
+use super::incoming::LocalCopies;
 use super::placement::Placed;
 use crate::error::TransferError;
 use crate::exception::Exception;
@@ -39,7 +39,8 @@ pub(crate) fn decide(
         let bytes: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // A file that cannot be inspected is useless as an old copy.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
-        let old = old_copy(receiving, entry, existing.as_ref(), bytes);
+        let old = existing
+            .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
         let local = LocalCopies { old, copy: None };
         let (wanted, space) = (Wanted::Chunks(missing), bytes.min(unallocated));
         return Ok(Verdict::Want { wanted, missing: bytes, space, local });
@@ -47,7 +48,7 @@ pub(crate) fn decide(
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
         Ok(None) => {
-            let local = LocalCopies { old: old_copy(receiving, entry, None, size), copy: None };
+            let local = LocalCopies::default();
             return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local });
         }
         Err(error) => {
@@ -55,7 +56,7 @@ pub(crate) fn decide(
             return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
-    let old = old_copy(receiving, entry, Some(&existing), size);
+    let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
     let local = LocalCopies { old, copy: None };
     let whole =
         Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local: local.clone() };
@@ -119,32 +120,7 @@ fn compare_kept(
     }
 }
 
-/// Returns the old copy of a file of which `missing` bytes are to be transferred. Removes a previous
-/// part that is of no use any more.
-fn old_copy(
-    receiving: &Receiving<'_>,
-    entry: &Entry,
-    existing: Option<&Existing>,
-    missing: u64,
-) -> Option<OldCopy> {
-    if !crate::delta::suits(entry.size(), entry.tree()) {
-        return None;
-    }
-    let is_useful =
-        |old: &Existing| missing >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, old);
-    let previous = receiving.target.previous_part(entry, &receiving.part_key);
-    // It is newer than the file under the name.
-    if let Some(previous) = previous.filter(is_useful) {
-        return Some(OldCopy::PreviousPart(previous));
-    }
-    if previous.is_some() {
-        // If that fails, the next transfer of this file tries again.
-        let _ = receiving.target.remove_previous_part(entry, &receiving.part_key);
-    }
-    existing.copied().filter(is_useful).map(OldCopy::File)
-}
-
-/// Returns true if `existing`, an older copy of `entry`, is worth a comparison piece by piece.
+/// Returns true if the file under the name of `entry` is worth a comparison piece by piece.
 fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) -> bool {
     let (size, bytes) = (entry.size(), existing.stamp.size);
     receiving.delta
@@ -197,12 +173,7 @@ fn missing_of_part(
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
     }
-    let keeps = receiving.delta && crate::delta::suits(entry.size(), entry.tree());
-    let resumed = match keeps {
-        true => receiving.target.resume_or_keep(entry, &receiving.part_key),
-        false => receiving.target.resume(entry, &receiving.part_key),
-    };
-    let mut part = match resumed {
+    let mut part = match receiving.target.resume(entry, &receiving.part_key) {
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),
         Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),

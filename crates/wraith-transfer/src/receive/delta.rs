@@ -15,8 +15,8 @@ use std::slice;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    Assembler, CHUNK_BYTES, Cutter, Error, MatchedPiece, NewPiece, OldPieces, PartFile, PieceSize,
-    SourceFile, Tree, chunk_len, unused,
+    Assembler, CHUNK_BYTES, Cutter, Error, Existing, MatchedPiece, NewPiece, OldPieces, PartFile,
+    PieceSize, SourceFile, Tree, chunk_len, unused,
 };
 
 use super::Receiving;
@@ -79,7 +79,7 @@ impl DeltaRebuild<'_> {
         let part = file.begin_delta(receiving)?.ok_or(RebuildStop::Resolved)?;
         // If the old copy is gone or has changed, it contributes nothing, and the whole file is
         // requested.
-        let old = file.open_old_copy(receiving);
+        let old = file.old().and_then(|existing| self.open(existing));
         let first = first_size(file.bytes());
         let old_bytes = old.as_ref().map_or(0, SourceFile::size);
         let old_pieces = self.cut_old(old.as_ref(), slice::from_ref(&(0..old_bytes)), first)?;
@@ -90,6 +90,10 @@ impl DeltaRebuild<'_> {
         unknown.retain(|span| chunks_of(span).any(|chunk| !have.contains(chunk)));
         self.compare_finer(old.as_ref(), first, unknown, &mut known)?;
         self.rebuild(&part, Assembler::new(old.as_ref(), known))
+    }
+
+    fn open(&self, existing: &Existing) -> Option<SourceFile> {
+        self.receiving.target.open_existing(self.file.path(), existing).ok()
     }
 
     /// Waits for all requested pieces.

@@ -37,7 +37,7 @@ pub(super) fn receive_proofs(
 }
 
 fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), TransferError> {
-    if !file.has_old_copy() || file.has_ended() {
+    if file.old().is_none() || file.has_ended() {
         return Err(file.violation(receiving, "pieces that were not asked for"));
     }
     Ok(())

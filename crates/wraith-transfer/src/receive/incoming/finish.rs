@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, UncommittedFile};
 
-use super::{Body, FileEnd, Incoming, OldCopy};
+use super::{Body, FileEnd, Incoming};
 use crate::error::TransferError;
 use crate::events::InPlace;
 use crate::exception::{Exception, FileStatus};
@@ -36,14 +36,6 @@ impl Incoming {
         self.progress.finish(receiving.progress, self.bytes());
         if self.local.old.is_some() {
             receiving.deltas.forget(self.entry);
-        }
-        // An unreadable file may be the same at the next run.
-        if matches!(self.local.old, Some(OldCopy::PreviousPart(_)))
-            && end.ending != Ending::Unreadable
-        {
-            let entry = &self.placed.entry;
-            let removed = receiving.target.remove_previous_part(entry, &receiving.part_key);
-            removed.or_else(|error| receiving.record_unless_fatal(&self.placed.offered, error))?;
         }
         let open = body.open.take();
         if open.is_some() {

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    CHUNK_BYTES, Cv, Error, Existing, IntervalSet, PartFile, RelPath, SourceFile, chunk_count,
-    chunk_len, slices_root,
+    CHUNK_BYTES, Cv, Error, Existing, IntervalSet, PartFile, RelPath, chunk_count, chunk_len,
+    slices_root,
 };
 
 use super::Receiving;
@@ -35,20 +35,11 @@ pub(super) enum Carrier {
     Patch,
 }
 
-/// An old copy of a file (SPEC §10.11).
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum OldCopy {
-    /// The file under its name.
-    File(Existing),
-    /// What an earlier run received of an earlier version.
-    PreviousPart(Existing),
-}
-
 /// Local files that may help.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalCopies {
     /// The old copy announced to the sender.
-    pub(super) old: Option<OldCopy>,
+    pub(super) old: Option<Existing>,
     /// Path of the local file that the sender's file is compared with, if it is not at its own
     /// path.
     pub(super) copy: Option<RelPath>,
@@ -114,24 +105,16 @@ impl Incoming {
         self.wanted == Wanted::Whole && self.local.old.is_none()
     }
 
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.placed.entry.path
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.placed.entry.size()
     }
 
-    pub(crate) fn has_old_copy(&self) -> bool {
-        self.local.old.is_some()
-    }
-
-    /// Opens the old copy. Returns `None` if it is gone or has changed.
-    pub(crate) fn open_old_copy(&self, receiving: &Receiving<'_>) -> Option<SourceFile> {
-        let (target, entry) = (&receiving.target, &self.placed.entry);
-        let opened = match self.local.old.as_ref()? {
-            OldCopy::File(existing) => target.open_existing(&entry.path, existing),
-            OldCopy::PreviousPart(existing) => {
-                target.open_previous_part(entry, &receiving.part_key, existing)
-            }
-        };
-        opened.ok()
+    pub(crate) fn old(&self) -> Option<&Existing> {
+        self.local.old.as_ref()
     }
 
     pub(crate) fn is_resolved(&self) -> bool {
