@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::content_defined_chunking::{Piece, PieceHash, PieceSize, piece_hash};
-use crate::source::SourceFile;
+use crate::earlier_content::OldContent;
 
 /// Maximum number of pieces of an old copy (6 MiB). Later pieces are not found.
 const OLD_PIECES_MAX: usize = 256 * 1024;
@@ -125,7 +125,7 @@ pub fn unused(known: &[MatchedPiece], old_size: u64) -> Vec<Range<u64>> {
 /// Assembles chunks of a new file from an old copy.
 #[derive(Debug)]
 pub struct Assembler<'a> {
-    old: Option<&'a SourceFile>,
+    old: Option<&'a dyn OldContent>,
     /// Ascending and disjoint.
     known: Vec<MatchedPiece>,
     scratch: Vec<u8>,
@@ -134,7 +134,7 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     /// Takes `known` in any order, without overlaps. Without an `old` copy, none of its pieces is
     /// read.
-    pub fn new(old: Option<&'a SourceFile>, mut known: Vec<MatchedPiece>) -> Self {
+    pub fn new(old: Option<&'a dyn OldContent>, mut known: Vec<MatchedPiece>) -> Self {
         known.sort_unstable_by_key(|known| known.new);
         Self { old, known, scratch: Vec::new() }
     }
@@ -240,6 +240,7 @@ mod tests {
     use super::*;
     use crate::content_defined_chunking::Cutter;
     use crate::path::RelPath;
+    use crate::source::SourceFile;
     use crate::target::TargetDir;
 
     fn noise(seed: u8, len: usize) -> Vec<u8> {

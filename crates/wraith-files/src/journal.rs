@@ -5,6 +5,7 @@
 //!                     part's device(8) ‖ part's inode(8) ‖ 0(8) ‖ check(16)
 //! record, 48 bytes:   chunk index(8) ‖ chaining value(32) ‖ check(8)
 //!                     first chunk(8) with the top bit set ‖ count(8) ‖ 0(24) ‖ check(8)           a hole
+//!                     offset(8) with the second bit set ‖ length(8) ‖ 0(24) ‖ check(8)    earlier content
 //! ```
 //!
 //! Integers are little-endian. Checks are BLAKE3; the check of an entry is keyed with identity,
@@ -31,6 +32,7 @@ const MAGIC: &[u8; 16] = b"wraith journal 1";
 pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const ENTRY_BYTES: usize = 48;
 const HOLE: u64 = 1 << 63;
+const EARLIER: u64 = 1 << 62;
 
 /// Number of entries read at once.
 const ENTRIES_PER_READ: usize = 1024;
@@ -108,13 +110,15 @@ impl Header {
     }
 }
 
-/// Content that is on disk and verified.
+/// Content that is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalEntry {
-    /// A chunk with this hash.
+    /// A verified chunk with this hash.
     Chunk { index: u64, cv: Cv },
-    /// Chunks of zeros.
+    /// Verified chunks of zeros.
     Hole { first: u64, count: u64 },
+    /// Bytes of an earlier version of the file, which are not verified content of this one.
+    Earlier { offset: u64, len: u64 },
 }
 
 impl JournalEntry {
@@ -129,31 +133,34 @@ impl JournalEntry {
                 bytes[..8].copy_from_slice(&(first | HOLE).to_le_bytes());
                 bytes[8..16].copy_from_slice(&count.to_le_bytes());
             }
+            Self::Earlier { offset, len } => {
+                bytes[..8].copy_from_slice(&(offset | EARLIER).to_le_bytes());
+                bytes[8..16].copy_from_slice(&len.to_le_bytes());
+            }
         }
         let check = entry_check(key, position, &bytes);
         bytes[40..].copy_from_slice(&check);
         bytes
     }
 
-    /// Returns `None` if the entry is incomplete, forged, moved, or names chunks beyond `chunks`.
-    fn decode(
-        bytes: &[u8; ENTRY_BYTES],
-        key: &[u8; 32],
-        position: u64,
-        chunks: u64,
-    ) -> Option<Self> {
+    /// Returns `None` if the entry is incomplete, forged, moved, or names content beyond `size`.
+    fn decode(bytes: &[u8; ENTRY_BYTES], key: &[u8; 32], position: u64, size: u64) -> Option<Self> {
         if bytes[40..] != entry_check(key, position, bytes) {
             return None;
         }
         let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let first = word(0)?;
-        let (record, end) = if first & HOLE == 0 {
-            (Self::Chunk { index: first, cv: *bytes[8..].first_chunk()? }, first.checked_add(1)?)
-        } else {
+        let (first, chunks) = (word(0)?, chunk_count(size));
+        let (record, end, bound) = if first & HOLE != 0 {
             let (first, count) = (first & !HOLE, word(8)?);
-            (Self::Hole { first, count }, first.checked_add(count)?)
+            (Self::Hole { first, count }, first.checked_add(count)?, chunks)
+        } else if first & EARLIER != 0 {
+            let (offset, len) = (first & !EARLIER, word(8)?);
+            (Self::Earlier { offset, len }, offset.checked_add(len)?, size)
+        } else {
+            let chunk = Self::Chunk { index: first, cv: *bytes[8..].first_chunk()? };
+            (chunk, first.checked_add(1)?, chunks)
         };
-        (end <= chunks).then_some(record)
+        (end <= bound).then_some(record)
     }
 }
 
@@ -206,14 +213,15 @@ impl Journal {
     /// [`Self::append`] writes behind the last intact entry in any case.
     pub(crate) fn replay(&mut self, mut each: impl FnMut(JournalEntry) -> bool) -> Result<()> {
         let mut wanted = true;
-        let chunks = chunk_count(self.header.size);
         let mut buffer = vec![0; ENTRIES_PER_READ * ENTRY_BYTES];
         self.end = HEADER_BYTES as u64;
         loop {
             let read = read_at(self.fd.as_fd(), &mut buffer, self.end)?;
             let (entries, _torn) = buffer[..read].as_chunks::<ENTRY_BYTES>();
             for bytes in entries {
-                let Some(record) = JournalEntry::decode(bytes, &self.key, self.end, chunks) else {
+                let Some(record) =
+                    JournalEntry::decode(bytes, &self.key, self.end, self.header.size)
+                else {
                     return Ok(());
                 };
                 wanted = wanted && each(record);
@@ -293,6 +301,8 @@ mod tests {
             (0u64..1 << 22, any::<Cv>()).prop_map(|(index, cv)| JournalEntry::Chunk { index, cv }),
             (0u64..1 << 21, 0u64..1 << 21)
                 .prop_map(|(first, count)| JournalEntry::Hole { first, count }),
+            (0u64..1 << 39, 0u64..1 << 39)
+                .prop_map(|(offset, len)| JournalEntry::Earlier { offset, len }),
         ]
     }
 
@@ -338,6 +348,8 @@ mod tests {
         journal.append(&JournalEntry::Chunk { index: 4, cv: [1; 32] }).unwrap();
         assert_eq!(entries(&mut journal).len(), 1);
         journal.append(&JournalEntry::Hole { first: 2, count: u64::MAX - 1 }).unwrap();
+        assert_eq!(entries(&mut journal).len(), 1);
+        journal.append(&JournalEntry::Earlier { offset: 1, len: 1 << 20 }).unwrap();
         assert_eq!(entries(&mut journal).len(), 1);
     }
 

@@ -43,6 +43,7 @@ mod created_dirs;
 mod delta_match;
 mod descriptors;
 mod dirs;
+mod earlier_content;
 mod entry;
 mod error;
 mod folder_token;
@@ -59,6 +60,7 @@ mod part_file;
 mod path;
 mod read;
 mod recheck;
+mod renew;
 mod resume;
 mod root_builder;
 mod runs;
@@ -82,6 +84,7 @@ pub use content_defined_chunking::{
 };
 pub use delta_match::{Assembler, MatchedPiece, NewPiece, OldPieces, unused};
 pub use descriptors::descriptor_share;
+pub use earlier_content::{EarlierContent, OldContent};
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };

@@ -55,7 +55,8 @@ const EXT4: u64 = 0xEF53;
 const NOTHING_TO_RESERVE: u64 = u64::MAX;
 
 /// A file that is being received; see the module documentation. If dropped unfinished, the file
-/// stays on disk for resumption, unless no chunk of it was verified.
+/// stays on disk for resumption, unless no chunk of it was verified, in this version of the file or
+/// an earlier one.
 #[derive(Debug)]
 pub struct PartFile {
     pub(crate) target: Arc<TargetState>,
@@ -95,6 +96,9 @@ pub(crate) struct PartState {
     /// Chunks named by the journal that are not used before [`PartFile::recheck`] has verified
     /// them.
     pub(crate) unproven: IntervalSet,
+    /// Bytes of an earlier version of the file, as far as no chunk in `have` has replaced them. They
+    /// are never used unverified ([`crate::EarlierContent`]).
+    pub(crate) earlier: IntervalSet,
     pub(crate) writer: OnlyWriter,
 }
 
@@ -118,6 +122,7 @@ impl PartFile {
             journal: Some(journal),
             sealed: None,
             unproven: IntervalSet::new(),
+            earlier: IntervalSet::new(),
             writer: OnlyWriter::of(fd.as_fd(), entry.size()),
         };
         // Elsewhere, reserving was not measured or costs more than it saves.
@@ -167,6 +172,17 @@ impl PartFile {
     pub fn may_have(&self) -> IntervalSet {
         let state = self.lock();
         if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
+    }
+
+    /// Returns the bytes of an earlier version of the file that may still be useful: ranges that
+    /// the journal names, without the chunks that are received.
+    pub fn earlier(&self) -> IntervalSet {
+        let state = self.lock();
+        let mut earlier = state.earlier.clone();
+        if !earlier.is_empty() {
+            state.have.iter().for_each(|chunks| earlier.remove(bytes_of(&chunks, self.size)));
+        }
+        earlier
     }
 
     /// Returns the part of the size, in bytes, that has no disk space yet. Reserved space counts as
@@ -424,7 +440,7 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         let mut state = self.lock();
-        if state.have.is_empty() && state.unproven.is_empty() {
+        if state.have.is_empty() && state.unproven.is_empty() && state.earlier.is_empty() {
             // If the removal fails, the next receiver of this name removes the files.
             let _ = self.remove(&mut state);
         } else if self.target.stable.has_failed() {
@@ -433,6 +449,12 @@ impl Drop for PartFile {
             state.writer.remember(self.fd.as_fd());
         }
     }
+}
+
+/// Returns the bytes of some chunks of a file of `size` bytes.
+pub(crate) fn bytes_of(chunks: &Range<u64>, size: u64) -> Range<u64> {
+    let at = |chunk: u64| size.min(chunk.saturating_mul(CHUNK_BYTES as u64));
+    at(chunks.start)..at(chunks.end)
 }
 
 /// Returns true for a regular file of this user with only one name: writing to it changes nothing

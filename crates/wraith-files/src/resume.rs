@@ -7,7 +7,8 @@
 //! - No living process holds its lock.
 //!
 //! A foreign part under the same name is left as it is, and the new part gets a tag in its name. A
-//! part of the same transfer with another size or time is started anew.
+//! part of the same transfer with another size or time holds an earlier version of the file. It is
+//! started anew, unless [`crate::renew`] has made it a part of this version.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -29,12 +30,13 @@ use crate::small_file::create_hidden;
 use crate::target_state::TargetState;
 
 /// State of one pair of hidden names.
-enum Slot {
+pub(crate) enum Slot {
     /// No journal exists.
     Empty,
-    /// A locked, useless journal: incomplete, or this transfer's, but for another version or hash
-    /// tree of the file.
+    /// A locked, useless journal: incomplete, or without its part.
     Stale(OwnedFd),
+    /// This transfer's journal and part, but of another version or hash tree of the file.
+    Earlier(OwnedFd, Header, OwnedFd),
     /// This transfer's journal and part, ready to be continued.
     Ours(OwnedFd, Header, OwnedFd),
     /// This transfer's journal, locked by a living process.
@@ -44,14 +46,14 @@ enum Slot {
 }
 
 /// Identifies a part by the sender, the transfer (both in `key`) and the path.
-fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
+pub(crate) fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("wraith/1 part identity");
     hasher.update(key).update(path.as_bytes()).finalize().into()
 }
 
 /// Returns the pairs of hidden names, in the order in which they are searched for a part and, after
 /// that, tried for a new one.
-fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
+pub(crate) fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
     let tag = *identity.first_chunk().expect("an identity has 32 bytes");
     [None, Some(tag)].map(|tag| HiddenNames::of(path.file_name(), tag))
 }
@@ -76,7 +78,8 @@ pub(crate) fn resume(
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
             // For example the pooled journals of a killed process.
             Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
-            Slot::Empty | Slot::Foreign => {}
+            // [`crate::renew`] or a new part takes it.
+            Slot::Empty | Slot::Foreign | Slot::Earlier(..) => {}
         }
     }
     Ok(None)
@@ -95,9 +98,15 @@ pub(crate) fn open_or_resume(
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
         // Stale files have been cleared above.
-        if matches!(find_part(&parent, &names, entry, &identity)?, Slot::Empty)
-            && let Some(journal) = new_journal(target, &parent, &names, &entry.path)?
-        {
+        let is_free = match find_part(&parent, &names, entry, &identity)? {
+            Slot::Empty => true,
+            Slot::Earlier(journal, ..) => {
+                clear(&parent, &names, journal, &entry.path)?;
+                true
+            }
+            _ => false,
+        };
+        if is_free && let Some(journal) = new_journal(target, &parent, &names, &entry.path)? {
             return create_part(target, entry, parent, names, journal, identity);
         }
     }
@@ -115,7 +124,7 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     for names in candidates(path, &identity) {
         match find_part(&parent, &names, entry, &identity)? {
             Slot::Empty | Slot::Busy | Slot::Foreign => {}
-            Slot::Stale(journal) | Slot::Ours(journal, ..) => {
+            Slot::Stale(journal) | Slot::Ours(journal, ..) | Slot::Earlier(journal, ..) => {
                 clear(&parent, &names, journal, path)?;
             }
         }
@@ -124,7 +133,12 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
 }
 
 /// Removes the files under one pair of names whose journal this process has locked.
-fn clear(parent: &OwnedFd, names: &HiddenNames, journal: OwnedFd, path: &RelPath) -> Result<()> {
+pub(crate) fn clear(
+    parent: &OwnedFd,
+    names: &HiddenNames,
+    journal: OwnedFd,
+    path: &RelPath,
+) -> Result<()> {
     for name in [&names.part, &names.new_journal, &names.journal] {
         remove_hidden(parent.as_fd(), name, path)?;
     }
@@ -134,7 +148,7 @@ fn clear(parent: &OwnedFd, names: &HiddenNames, journal: OwnedFd, path: &RelPath
 }
 
 /// Inspects one pair of names and locks the journal there.
-fn find_part(
+pub(crate) fn find_part(
     parent: &Arc<OwnedFd>,
     names: &HiddenNames,
     entry: &Entry,
@@ -173,13 +187,11 @@ fn find_part(
     };
     let is_same =
         (header.size, header.mtime, header.tree) == (entry.size(), entry.mtime, entry.tree());
-    if !is_same {
-        return Ok(Slot::Stale(journal));
-    }
     match open_part(parent, &names.part) {
-        Ok(part) if is_own(&part) && has_size(&part, header.size) => {
+        Ok(part) if is_own(&part) && is_same && has_size(&part, header.size) => {
             Ok(Slot::Ours(journal, header, part))
         }
+        Ok(part) if is_own(&part) => Ok(Slot::Earlier(journal, header, part)),
         Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => {
             Ok(Slot::Stale(journal))
         }
@@ -210,7 +222,7 @@ fn new_journal(
 }
 
 /// Mode of hidden files: other users must not see unfinished content.
-const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Creates an empty part for a locked journal.
 fn create_part(
@@ -285,11 +297,16 @@ fn resume_part(
     let journal = state_ref.journal.as_mut().expect("it was just put there");
     let (have, root) = (&mut state_ref.have, &mut state_ref.root);
     let (holes, unproven) = (&mut state_ref.unhashed_holes, &mut state_ref.unproven);
+    let earlier = &mut state_ref.earlier;
     let knows_zeros = entry.tree().knows_zeros();
     let replayed = journal.replay(|record| {
         let (chunks, cv) = match record {
             JournalEntry::Chunk { index, cv } => (index..index + 1, Some(cv)),
             JournalEntry::Hole { first, count } => (first..first + count, None),
+            JournalEntry::Earlier { offset, len } => {
+                earlier.insert(offset..offset + len);
+                return true;
+            }
         };
         if !is_proven {
             unproven.insert(chunks);

@@ -29,6 +29,7 @@ use crate::lock::lock;
 use crate::modes::KeptModes;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
+use crate::renew;
 use crate::resume;
 use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
@@ -312,6 +313,18 @@ impl TargetDir {
     /// [`Error::InUse`] if that process is alive.
     pub fn resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
         resume::resume(&self.0, entry, key)
+    }
+
+    /// If an earlier process left a part of another version of the file under this `key`, makes it
+    /// a part of this version. No chunk of it is received then, but its content may serve as an old
+    /// copy ([`crate::EarlierContent`]). It takes no additional disk space.
+    pub fn renew(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
+        renew::renew(&self.0, entry, key, true)
+    }
+
+    /// Removes a part of another version of the file that an earlier process left under this `key`.
+    pub fn sweep_earlier(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
+        renew::renew(&self.0, entry, key, false)
     }
 
     /// Resumes the file like [`Self::resume`], or begins it anew. Leftovers under another key are

@@ -38,6 +38,7 @@ mod few_descriptors;
 mod first_transfer;
 mod flooded_network;
 mod full_disk;
+mod grown_between_runs;
 mod homes;
 mod hostile_packets;
 mod hostile_sender;

@@ -7,7 +7,7 @@ use wraith_files::{
 };
 
 use super::Receiving;
-use super::incoming::LocalCopies;
+use super::incoming::{LocalCopies, OldCopy};
 use super::placement::Placed;
 use crate::error::TransferError;
 use crate::exception::Exception;
@@ -33,22 +33,44 @@ pub(crate) fn decide(
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
-    let part = missing_of_part(receiving, (number, placed), &mut before_reading)?;
-    if let Some((missing, unallocated)) = part {
+    let part = found_part(receiving, (number, placed), &mut before_reading)?;
+    if let Some(part) = part.as_ref().filter(|part| part.has_any) {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
-        let bytes: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+        let bytes: u64 = part.missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // A file that cannot be inspected is useless as an old copy.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
-        let old = existing
-            .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
+        let old = old_copy(receiving, entry, existing.as_ref(), Some(part));
+        let old = old.filter(|_| bytes >= DELTA_BYTES_MIN);
         let local = LocalCopies { old, copy: None };
-        let (wanted, space) = (Wanted::Chunks(missing), bytes.min(unallocated));
+        let space = bytes.min(part.unallocated_bytes);
+        let wanted = Wanted::Chunks(part.missing.clone());
         return Ok(Verdict::Want { wanted, missing: bytes, space, local });
     }
+    let mut verdict = decide_anew(receiving, placed, part.as_ref(), before_reading)?;
+    let Some(part) = part else { return Ok(verdict) };
+    if let Verdict::Want { wanted: Wanted::Whole, ref mut space, .. } = verdict {
+        *space = part.unallocated_bytes;
+        return Ok(verdict);
+    }
+    // Another file has the content, or keeps the name.
+    let swept = receiving.target.sweep(entry, &receiving.part_key);
+    swept.or_else(|error| receiving.record_unless_fatal(&placed.offered, error))?;
+    Ok(verdict)
+}
+
+/// Decides about a file of which nothing is received. `part` may have content of an earlier version.
+fn decide_anew(
+    receiving: &Receiving<'_>,
+    placed: &Placed,
+    part: Option<&FoundPart>,
+    mut before_reading: impl FnMut() -> Result<(), TransferError>,
+) -> Result<Verdict, TransferError> {
+    let entry = &placed.entry;
+    let size = entry.size();
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
         Ok(None) => {
-            let local = LocalCopies::default();
+            let local = LocalCopies { old: old_copy(receiving, entry, None, part), copy: None };
             return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local });
         }
         Err(error) => {
@@ -56,10 +78,9 @@ pub(crate) fn decide(
             return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
-    let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
-    let local = LocalCopies { old, copy: None };
-    let whole =
-        Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local: local.clone() };
+    let local = LocalCopies { old: old_copy(receiving, entry, Some(&existing), part), copy: None };
+    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local };
+    let local = LocalCopies { old: old_copy(receiving, entry, Some(&existing), None), copy: None };
     let is_as_long = existing.kind == ExistingKind::File && existing.stamp.size == size;
     if is_as_long && !placed.may_replace {
         receiving.protect(&entry.path);
@@ -162,18 +183,55 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, R
     None
 }
 
-/// Returns the chunks that an earlier connection did not receive, if it left a part, and the bytes
-/// of that part without disk space.
-fn missing_of_part(
+/// Returns the better old copy: the file under the name, or the content of an earlier version in the
+/// part.
+fn old_copy(
+    receiving: &Receiving<'_>,
+    entry: &Entry,
+    existing: Option<&Existing>,
+    part: Option<&FoundPart>,
+) -> Option<OldCopy> {
+    let existing = existing.filter(|existing| is_old_copy(receiving, entry, existing));
+    let in_part = part.map_or(0, |part| part.earlier_bytes);
+    if receiving.delta
+        && crate::delta::suits(entry.size(), entry.tree())
+        && in_part >= DELTA_BYTES_MIN
+        && existing.is_none_or(|existing| existing.stamp.size <= in_part)
+    {
+        return Some(OldCopy::Part);
+    }
+    existing.copied().map(OldCopy::Existing)
+}
+
+/// A part that an earlier connection left.
+struct FoundPart {
+    /// The chunks that it lacks.
+    missing: IntervalSet,
+    /// True if it has any chunk of this version.
+    has_any: bool,
+    /// Bytes of an earlier version.
+    earlier_bytes: u64,
+    /// Bytes of the file without disk space.
+    unallocated_bytes: u64,
+}
+
+/// Returns the part that an earlier connection left of this version or an earlier one.
+fn found_part(
     receiving: &Receiving<'_>,
     (number, placed): (u32, &Placed),
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
-) -> Result<Option<(IntervalSet, u64)>, TransferError> {
+) -> Result<Option<FoundPart>, TransferError> {
     let entry = &placed.entry;
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
     }
-    let mut part = match receiving.target.resume(entry, &receiving.part_key) {
+    let (target, key) = (receiving.target, &receiving.part_key);
+    let renewed = if receiving.delta && crate::delta::suits(entry.size(), entry.tree()) {
+        target.renew(entry, key)
+    } else {
+        target.sweep_earlier(entry, key)
+    };
+    let mut part = match renewed.and_then(|()| target.resume(entry, key)) {
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),
         Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),
@@ -191,8 +249,17 @@ fn missing_of_part(
         });
         progress.end_file(number);
     }
-    let missing: IntervalSet = part.have().missing(chunk_count(entry.size())).collect();
+    let have = part.have();
+    let missing: IntervalSet = have.missing(chunk_count(entry.size())).collect();
+    let earlier_bytes = part.earlier().count();
     let (span, path) = (&receiving.session.span, entry.path.display());
-    tracing::debug!(parent: span, %path, missing_chunks = missing.count(), "resumes a file");
-    Ok(Some((coarse(missing), part.unallocated_bytes())))
+    let missing_chunks = missing.count();
+    tracing::debug!(parent: span, %path, missing_chunks, earlier_bytes, "resumes a file");
+    Ok(Some(FoundPart {
+        missing: coarse(missing),
+        // With content of an earlier version, it counts as begun only once a chunk is verified.
+        has_any: !have.is_empty() || earlier_bytes == 0,
+        earlier_bytes,
+        unallocated_bytes: part.unallocated_bytes(),
+    }))
 }

@@ -8,19 +8,20 @@
 //!    other chunk, the known bytes are written to the part file and the missing ones are requested.
 //!    The data threads add the requested bytes on arrival.
 //!
-//! The old copy is only read, and never trusted: see [`wraith_files::Assembler`].
+//! The old copy is the file under the name, which is only read, or the part of an interrupted
+//! transfer, which becomes the new file in place. Neither is trusted: see
+//! [`wraith_files::Assembler`].
 
 use std::ops::Range;
-use std::slice;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    Assembler, CHUNK_BYTES, Cutter, Error, Existing, MatchedPiece, NewPiece, OldPieces, PartFile,
-    PieceSize, SourceFile, Tree, chunk_len, unused,
+    Assembler, CHUNK_BYTES, Cutter, EarlierContent, Error, IntervalSet, MatchedPiece, NewPiece,
+    OldContent, OldPieces, PartFile, PieceSize, Tree, chunk_len, unused,
 };
 
 use super::Receiving;
-use super::incoming::Incoming;
+use super::incoming::{Incoming, OldCopy};
 use crate::control::ControlWriter;
 use crate::delta::{chunk_start, finer_size, first_size};
 use crate::error::TransferError;
@@ -79,21 +80,28 @@ impl DeltaRebuild<'_> {
         let part = file.begin_delta(receiving)?.ok_or(RebuildStop::Resolved)?;
         // If the old copy is gone or has changed, it contributes nothing, and the whole file is
         // requested.
-        let old = file.old().and_then(|existing| self.open(existing));
+        let old = self.open(&part);
+        let old = old.as_deref();
         let first = first_size(file.bytes());
-        let old_bytes = old.as_ref().map_or(0, SourceFile::size);
-        let old_pieces = self.cut_old(old.as_ref(), slice::from_ref(&(0..old_bytes)), first)?;
+        let ranges = old.map_or_else(Vec::new, OldContent::ranges);
+        let old_pieces = self.cut_old(old, &ranges, first)?;
         let mut known = Vec::new();
         let mut unknown = old_pieces.compare(&self.pieces()?, first, &mut known);
         drop(old_pieces);
         let have = part.have();
         unknown.retain(|span| chunks_of(span).any(|chunk| !have.contains(chunk)));
-        self.compare_finer(old.as_ref(), first, unknown, &mut known)?;
-        self.rebuild(&part, Assembler::new(old.as_ref(), known))
+        self.compare_finer(old, first, unknown, &mut known)?;
+        self.rebuild(&part, old, Assembler::new(old, known))
     }
 
-    fn open(&self, existing: &Existing) -> Option<SourceFile> {
-        self.receiving.target.open_existing(self.file.path(), existing).ok()
+    fn open<'p>(&self, part: &'p PartFile) -> Option<Box<dyn OldContent + 'p>> {
+        match self.file.old()? {
+            OldCopy::Existing(existing) => {
+                let opened = self.receiving.target.open_existing(self.file.path(), existing);
+                opened.ok().map(|file| Box::new(file) as _)
+            }
+            OldCopy::Part => Some(Box::new(EarlierContent::of(part))),
+        }
     }
 
     /// Waits for all requested pieces.
@@ -117,7 +125,7 @@ impl DeltaRebuild<'_> {
     /// Cuts ranges of the old copy into pieces. Unreadable ranges yield no pieces.
     fn cut_old(
         &self,
-        old: Option<&SourceFile>,
+        old: Option<&dyn OldContent>,
         spans: &[Range<u64>],
         size: PieceSize,
     ) -> Result<OldPieces, TransferError> {
@@ -155,14 +163,14 @@ impl DeltaRebuild<'_> {
     /// copy.
     fn compare_finer(
         &self,
-        old: Option<&SourceFile>,
+        old: Option<&dyn OldContent>,
         first: PieceSize,
         mut unknown: Vec<Range<u64>>,
         known: &mut Vec<MatchedPiece>,
     ) -> Result<(), RebuildStop> {
         let Some(source) = old else { return Ok(()) };
         unknown.truncate(DELTA_SPANS_MAX);
-        let gaps = unused(known, source.size());
+        let gaps = clip(&unused(known, source.size()), source.ranges());
         let bytes = |spans: &[Range<u64>]| spans.iter().map(|s| s.end - s.start).sum::<u64>();
         let Some(finer) = finer_size(first, bytes(&unknown), bytes(&gaps)) else { return Ok(()) };
         if unknown.is_empty() {
@@ -183,7 +191,12 @@ impl DeltaRebuild<'_> {
     }
 
     /// Writes the fully known chunks, and requests the missing bytes of the others.
-    fn rebuild(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), RebuildStop> {
+    fn rebuild(
+        &self,
+        part: &PartFile,
+        old: Option<&dyn OldContent>,
+        mut known: Assembler<'_>,
+    ) -> Result<(), RebuildStop> {
         let (receiving, file) = (self.receiving, self.file);
         let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
         let mut buffer = vec![0; CHUNK_BYTES];
@@ -194,6 +207,9 @@ impl DeltaRebuild<'_> {
                 let chunk = &mut buffer[..chunk_len(bytes, index)];
                 let start = chunk_start(index);
                 let mut missing = receiving.progress.at_disk(|| known.fill(start, chunk));
+                if let Some(old) = old {
+                    old.before_write(index);
+                }
                 if missing.is_empty() {
                     let cv = receiving.deltas.cv(entry, index).ok_or(RebuildStop::Resolved)?;
                     if Tree::Blake3.chunk_cv(index, &[chunk]) == cv {
@@ -283,6 +299,16 @@ impl MissingBytes {
 
 fn whole(len: usize) -> Vec<Range<usize>> {
     std::iter::once(0..len).collect()
+}
+
+/// Returns the parts of `spans` that lie in `ranges`. Both ascend.
+fn clip(spans: &[Range<u64>], ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let within: IntervalSet = ranges.into_iter().collect();
+    let mut clipped: IntervalSet = spans.iter().cloned().collect();
+    for gap in within.missing(u64::MAX) {
+        clipped.remove(gap);
+    }
+    clipped.iter().collect()
 }
 
 fn chunks_of(span: &Range<u64>) -> Range<u64> {

@@ -218,7 +218,8 @@ fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Preview
     }
 }
 
-/// Returns the bytes of the file that an earlier connection received, if it left a part.
+/// Returns the bytes of the file that an earlier connection received, if it left a part of this
+/// version.
 fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Option<u64> {
     let chunks = chunk_count(entry.size());
     if chunks < 2 {
@@ -227,6 +228,10 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
     let part = target.resume(entry, part_key).ok().flatten()?;
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
     let have = part.may_have();
+    if have.is_empty() && !part.earlier().is_empty() {
+        // Content of another version only: the file is fetched anew, with the part as an old copy.
+        return None;
+    }
     let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
     Some(entry.size() - missing)
 }

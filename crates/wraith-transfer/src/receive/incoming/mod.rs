@@ -35,11 +35,20 @@ pub(super) enum Carrier {
     Patch,
 }
 
+/// An old copy, from which a file is assembled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OldCopy {
+    /// The file that has the name now.
+    Existing(Existing),
+    /// The part of an interrupted transfer, with content of an earlier version.
+    Part,
+}
+
 /// Local files that may help.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalCopies {
     /// The old copy announced to the sender.
-    pub(super) old: Option<Existing>,
+    pub(super) old: Option<OldCopy>,
     /// Path of the local file that the sender's file is compared with, if it is not at its own
     /// path.
     pub(super) copy: Option<RelPath>,
@@ -113,7 +122,7 @@ impl Incoming {
         self.placed.entry.size()
     }
 
-    pub(crate) fn old(&self) -> Option<&Existing> {
+    pub(crate) fn old(&self) -> Option<&OldCopy> {
         self.local.old.as_ref()
     }
 
