@@ -7,4 +7,5 @@ mod hostile;
 mod kill;
 mod other_writers;
 mod part;
+mod renewed_parts;
 mod tree;
