@@ -99,7 +99,7 @@ pub struct Endpoint {
     dirty: PendingOutputs,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     armed: HashMap<ConnectionHandle, Time>,
-    /// Time of the latest call for a datagram or a timeout.
+    /// Time of the latest datagram, timeout or transmission.
     latest: Time,
     datagrams_dropped: u64,
 }
@@ -200,7 +200,7 @@ impl Endpoint {
         if now >= self.latest + SUSPENDED_AFTER {
             self.handle_suspension(now);
         }
-        self.latest = now;
+        self.latest = self.latest.max(now);
     }
 
     #[cold]
@@ -221,7 +221,7 @@ impl Endpoint {
 
     /// Handles all timers due by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        self.latest = now;
+        self.latest = self.latest.max(now);
         while let Some(&(at, handle)) = self.timers.first() {
             if at > now {
                 break;
@@ -252,7 +252,8 @@ impl Endpoint {
         }
     }
 
-    /// Fills `buf` (64 KiB) with datagrams to one address. The caller repeats until `None`.
+    /// Fills `buf` (64 KiB) with datagrams to one address. The caller repeats until `None`. After a
+    /// suspension of the host, it handles the timers first, so events may follow.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         self.poll_transmit_to(now, buf, |_| true)
     }
