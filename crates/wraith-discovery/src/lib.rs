@@ -63,7 +63,7 @@ pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };
 pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
-pub use suspension::{SuspensionWatch, TimeLimit, sleep_or_wake};
+pub use suspension::{SuspensionMark, SuspensionWatch, TimeLimit, sleep_or_wake};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
 pub use wall_clock::unix_seconds;
 

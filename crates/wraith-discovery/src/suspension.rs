@@ -19,8 +19,8 @@ const SHORTEST: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct SuspensionWatch {
     events: Option<events::ClockJumps>,
-    /// Total time of suspension that was reported.
-    reported: Duration,
+    /// The latest report, or the start.
+    reported: SuspensionMark,
 }
 
 impl Default for SuspensionWatch {
@@ -32,17 +32,7 @@ impl Default for SuspensionWatch {
 impl SuspensionWatch {
     /// Starts the watch. Must be called in a tokio runtime.
     pub fn new() -> Self {
-        Self { events: events::ClockJumps::subscribe().ok(), reported: events::suspended() }
-    }
-
-    /// Reports whether the machine was suspended since the start, or since the latest report.
-    pub fn was_suspended(&mut self) -> bool {
-        let suspended = events::suspended();
-        let was = suspended >= self.reported + SHORTEST;
-        if was {
-            self.reported = suspended;
-        }
-        was
+        Self { events: events::ClockJumps::subscribe().ok(), reported: SuspensionMark::now() }
     }
 
     /// Waits until the machine has woken from a suspension of some seconds or more. Cancel-safe.
@@ -53,7 +43,8 @@ impl SuspensionWatch {
                 self.events = None;
                 continue;
             }
-            if self.was_suspended() {
+            if self.reported.was_suspended() {
+                self.reported = SuspensionMark::now();
                 return;
             }
         }
@@ -70,41 +61,64 @@ pub async fn sleep_or_wake(time: Duration) {
     }
 }
 
-/// A limit for a wait for other machines. It starts again after a suspension of this machine of 5 s
-/// or more, because no peer could answer meanwhile.
+/// A moment, to ask later whether the machine was suspended since.
+#[derive(Clone, Copy, Debug)]
+pub struct SuspensionMark {
+    /// Total time of suspension by then.
+    suspended: Duration,
+}
+
+impl SuspensionMark {
+    /// Marks this moment.
+    pub fn now() -> Self {
+        Self { suspended: events::suspended() }
+    }
+
+    /// Reports whether the machine was suspended for 5 s or more since, in total.
+    pub fn was_suspended(&self) -> bool {
+        events::suspended() >= self.suspended + SHORTEST
+    }
+}
+
+/// Time that is left of a [`TimeLimit`] after a suspension, if the limit is longer.
+const LEFT_AFTER_WAKING: Duration = Duration::from_secs(60);
+
+/// A limit for a wait for other machines. After a suspension of this machine of 5 s or more, a
+/// minute of it is left at least, or all of a shorter limit: no peer could answer meanwhile.
 #[derive(Clone, Debug)]
 pub struct TimeLimit {
     span: Duration,
     end: Instant,
-    /// Total time of suspension at the latest start.
-    suspended: Duration,
+    mark: SuspensionMark,
 }
 
 impl TimeLimit {
     /// Starts a limit of `span`.
     pub fn new(span: Duration) -> Self {
-        Self { span, end: Instant::now() + span, suspended: events::suspended() }
+        Self { span, end: Instant::now() + span, mark: SuspensionMark::now() }
     }
 
     /// Waits until the limit is reached. Cancel-safe.
     pub async fn reached(&mut self) {
         sleep_until(self.end).await;
-        while self.restart_after_suspension() {
+        while self.extend_after_suspension() {
             sleep_until(self.end).await;
         }
     }
 
     /// Returns the time left.
     pub fn left(&mut self) -> Duration {
-        self.restart_after_suspension();
+        self.extend_after_suspension();
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Starts again if the machine was suspended since the latest start.
-    fn restart_after_suspension(&mut self) -> bool {
-        let was_suspended = events::suspended() >= self.suspended + SHORTEST;
+    /// Extends the limit if the machine was suspended since it began or was extended. Returns true
+    /// if it was.
+    fn extend_after_suspension(&mut self) -> bool {
+        let was_suspended = self.mark.was_suspended();
         if was_suspended {
-            *self = Self::new(self.span);
+            self.mark = SuspensionMark::now();
+            self.end = self.end.max(Instant::now() + self.span.min(LEFT_AFTER_WAKING));
         }
         was_suspended
     }

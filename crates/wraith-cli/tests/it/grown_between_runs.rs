@@ -216,3 +216,13 @@ fn a_part_of_a_file_that_is_skipped_now_is_removed() {
     assert!(fs::read(film.target()).unwrap() == b"mine");
     assert_eq!(tree::names(&film.world.target()), [PathBuf::from("film")]);
 }
+
+#[test]
+fn a_file_that_was_only_touched_keeps_everything() {
+    let film = Film::new();
+    film.interrupt_at(FIRST_RUN);
+    let rest = film.rest();
+    let file = fs::OpenOptions::new().write(true).open(film.source()).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    film.complete(&film.old, rest + AROUND);
+}

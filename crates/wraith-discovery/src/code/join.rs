@@ -432,6 +432,7 @@ async fn exchange<T>(
     // A creator answers a repeated message again, also after a suspension of this machine.
     let mut limit = TimeLimit::new(time_limit);
     let taken = select! {
+        biased;
         taken = conversation => taken,
         () = limit.reached() => return Err(JoinErrorKind::Silent),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::{SuspensionWatch, TimeLimit};
+use wraith_discovery::{SuspensionMark, TimeLimit};
 use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
@@ -71,7 +71,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
     let mut window = ReconnectWindow::new(timeouts);
     let mut lost: Option<TransferError> = None;
     loop {
-        let mut watch = SuspensionWatch::new();
+        let begin = SuspensionMark::now();
         let found = tokio::select! {
             found = dialler.dial(window.limit.as_mut()) => found,
             error = transfer.abandoned(), if lost.is_some() => return Err(error),
@@ -121,7 +121,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
         }
         if let (false, None, Some(silent)) =
             (session.answered, &lost, transfer.silent_peer_error(&dialled))
-            && !watch.was_suspended()
+            && !begin.was_suspended()
         {
             return Err(silent);
         }

@@ -146,6 +146,7 @@ impl Dialler {
             }
         };
         let dialled = tokio::select! {
+            biased;
             dialled = work => Some(dialled),
             () = reached(limit) => None,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::select;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
@@ -85,6 +85,7 @@ async fn attempt(
     let mut last = PlaceFailure::from(JoinErrorKind::Nobody);
     let mut limit = joiner.limit.clone();
     let found = select! {
+        biased;
         found = find_offer(&store, joiner, &mut last) => Some(found),
         () = limit.reached() => None,
     };
@@ -164,11 +165,12 @@ async fn request_admission(
             sleep(LOOKUP_INTERVAL).await;
         }
     };
+    let mut limit = TimeLimit::new(ANSWER_TIMEOUT);
     select! {
-        reply = timeout(ANSWER_TIMEOUT, reply) => {
-            Ok(success(&keys, store, joiner, reply.unwrap_or(Err(JoinErrorKind::Silent))?))
-        }
+        biased;
+        reply = reply => Ok(success(&keys, store, joiner, reply?)),
         never = republishing => match never {},
+        () = limit.reached() => Err(JoinErrorKind::Silent),
     }
 }
 
