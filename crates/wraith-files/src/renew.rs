@@ -9,7 +9,6 @@
 //! journal, and the next run repeats the renewal.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::fs::{AtFlags, fdatasync, fstat, ftruncate, renameat, unlinkat};
 use rustix::io::Errno;
@@ -21,42 +20,27 @@ use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::part_file::{bytes_of, file_id};
 use crate::path::shown;
-use crate::resume::{PRIVATE, Slot, candidates, clear, find_part, identity};
+use crate::resume::{PRIVATE, clear};
 use crate::small_file::create_hidden;
-use crate::target_state::TargetState;
 
 /// Maximum number of ranges that a renewed journal lists (3 MiB). A sender that works in order
 /// leaves a handful. Content of further ranges is fetched again.
 const EARLIER_RANGES_MAX: usize = 65_536;
 
-/// See [`crate::TargetDir::renew`]. Without `keep`, removes the part.
+/// Renews the part under `names`, or removes it if none of its content is of use. Its `journal` stays
+/// locked until it is replaced.
 pub(crate) fn renew(
-    target: &Arc<TargetState>,
     entry: &Entry,
-    key: &[u8; 32],
-    keep: bool,
+    parent: &OwnedFd,
+    names: &HiddenNames,
+    mut journal: Journal,
+    part: &OwnedFd,
 ) -> Result<()> {
-    let path = &entry.path;
-    let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
-        Err(Errno::NOENT) => return Ok(()),
-        done => done.context(path.as_bytes(), "find its part file")?,
-    };
-    let identity = identity(key, path);
-    for names in candidates(path, &identity) {
-        let Slot::Earlier(journal, header, part) = find_part(&parent, &names, entry, &identity)?
-        else {
-            continue;
-        };
-        let mut journal = Journal::continued(journal, header);
-        let content = content(&mut journal, &part, entry)?;
-        if !keep || content.is_empty() {
-            clear(&parent, &names, journal.into_fd(), path)?;
-            continue;
-        }
-        // The old journal stays locked until it is replaced.
-        return renew_part(entry, &parent, &names, &part, journal.header(), &content);
+    let content = content(&mut journal, part, entry)?;
+    if content.is_empty() {
+        return clear(parent, names, journal.into_fd(), &entry.path);
     }
-    Ok(())
+    renew_part(entry, parent, names, part, journal.header(), &content)
 }
 
 /// Returns the bytes of the part that its journal names and that the new version has room for.

@@ -7,8 +7,8 @@
 //! - No living process holds its lock.
 //!
 //! A foreign part under the same name is left as it is, and the new part gets a tag in its name. A
-//! part of the same transfer with another size or time holds an earlier version of the file. It is
-//! started anew, unless [`crate::renew`] has made it a part of this version.
+//! part of the same transfer with another size or time holds an earlier version of the file. It
+//! becomes a part of this version ([`crate::renew`]), or is started anew.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -26,11 +26,12 @@ use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::mark_new;
 use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
+use crate::renew::renew;
 use crate::small_file::create_hidden;
 use crate::target_state::TargetState;
 
 /// State of one pair of hidden names.
-pub(crate) enum Slot {
+enum Slot {
     /// No journal exists.
     Empty,
     /// A locked, useless journal: incomplete, or without its part.
@@ -45,17 +46,34 @@ pub(crate) enum Slot {
     Foreign,
 }
 
+/// What a search does with the part of another version of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherVersion {
+    Leave,
+    /// Makes it a part of this version ([`crate::renew`]).
+    Renew,
+    Remove,
+}
+
 /// Identifies a part by the sender, the transfer (both in `key`) and the path.
-pub(crate) fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
+fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("wraith/1 part identity");
     hasher.update(key).update(path.as_bytes()).finalize().into()
 }
 
 /// Returns the pairs of hidden names, in the order in which they are searched for a part and, after
 /// that, tried for a new one.
-pub(crate) fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
+fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
     let tag = *identity.first_chunk().expect("an identity has 32 bytes");
     [None, Some(tag)].map(|tag| HiddenNames::of(path.file_name(), tag))
+}
+
+/// Returns the folder of the file at `path`. `None` if it does not exist.
+fn existing_parent(target: &TargetState, path: &RelPath) -> Result<Option<Arc<OwnedFd>>> {
+    match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
+        Err(Errno::NOENT) => Ok(None),
+        done => done.context(path.as_bytes(), "find its part file").map(Some),
+    }
 }
 
 /// See [`crate::TargetDir::resume`].
@@ -63,14 +81,23 @@ pub(crate) fn resume(
     target: &Arc<TargetState>,
     entry: &Entry,
     key: &[u8; 32],
+    other: OtherVersion,
 ) -> Result<Option<PartFile>> {
-    let parent = match target.dirs.get(entry.path.parent_bytes().unwrap_or_default()) {
-        Err(Errno::NOENT) => return Ok(None),
-        done => done.context(entry.path.as_bytes(), "find its part file")?,
-    };
+    let Some(parent) = existing_parent(target, &entry.path)? else { return Ok(None) };
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
-        match find_part(&parent, &names, entry, &identity)? {
+        let slot = match find_part(&parent, &names, entry, &identity)? {
+            Slot::Earlier(journal, header, part) if other != OtherVersion::Leave => {
+                let journal = Journal::continued(journal, header);
+                match other {
+                    OtherVersion::Renew => renew(entry, &parent, &names, journal, &part)?,
+                    _ => clear(&parent, &names, journal.into_fd(), &entry.path)?,
+                }
+                find_part(&parent, &names, entry, &identity)?
+            }
+            slot => slot,
+        };
+        match slot {
             Slot::Ours(journal, header, part) => {
                 let journal = Journal::continued(journal, header);
                 return resume_part(target, entry, parent, names, part, journal).map(Some);
@@ -78,7 +105,7 @@ pub(crate) fn resume(
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
             // For example the pooled journals of a killed process.
             Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
-            // [`crate::renew`] or a new part takes it.
+            // A new part takes the place of an earlier one.
             Slot::Empty | Slot::Foreign | Slot::Earlier(..) => {}
         }
     }
@@ -91,7 +118,7 @@ pub(crate) fn open_or_resume(
     entry: &Entry,
     key: &[u8; 32],
 ) -> Result<PartFile> {
-    if let Some(part) = resume(target, entry, key)? {
+    if let Some(part) = resume(target, entry, key, OtherVersion::Leave)? {
         return Ok(part);
     }
     let parent = target.parent(&entry.path)?;
@@ -116,10 +143,7 @@ pub(crate) fn open_or_resume(
 /// Removes leftovers of the file at `path` under this `key`, and stale ones without an owner.
 pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) -> Result<()> {
     let path = &entry.path;
-    let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
-        Err(Errno::NOENT) => return Ok(()),
-        done => done.context(path.as_bytes(), "find its part file")?,
-    };
+    let Some(parent) = existing_parent(target, path)? else { return Ok(()) };
     let identity = identity(key, path);
     for names in candidates(path, &identity) {
         match find_part(&parent, &names, entry, &identity)? {
@@ -148,7 +172,7 @@ pub(crate) fn clear(
 }
 
 /// Inspects one pair of names and locks the journal there.
-pub(crate) fn find_part(
+fn find_part(
     parent: &Arc<OwnedFd>,
     names: &HiddenNames,
     entry: &Entry,

@@ -29,8 +29,7 @@ use crate::lock::lock;
 use crate::modes::KeptModes;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
-use crate::renew;
-use crate::resume;
+use crate::resume::{self, OtherVersion};
 use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
@@ -312,19 +311,19 @@ impl TargetDir {
     /// this size and time under this `key`. The key names the sender and the transfer.
     /// [`Error::InUse`] if that process is alive.
     pub fn resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
-        resume::resume(&self.0, entry, key)
+        resume::resume(&self.0, entry, key, OtherVersion::Leave)
     }
 
-    /// If an earlier process left a part of another version of the file under this `key`, makes it
-    /// a part of this version. No chunk of it is received then, but its content may serve as an old
-    /// copy ([`crate::EarlierContent`]). It takes no additional disk space.
-    pub fn renew(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
-        renew::renew(&self.0, entry, key, true)
+    /// Like [`Self::resume`], and makes a part of another version a part of this one. No chunk of it
+    /// is received then, but its content may serve as an old copy ([`crate::EarlierContent`]). It
+    /// takes no additional disk space.
+    pub fn resume_or_renew(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
+        resume::resume(&self.0, entry, key, OtherVersion::Renew)
     }
 
-    /// Removes a part of another version of the file that an earlier process left under this `key`.
-    pub fn sweep_earlier(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
-        renew::renew(&self.0, entry, key, false)
+    /// Like [`Self::resume`], and removes a part of another version.
+    pub fn resume_or_remove(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
+        resume::resume(&self.0, entry, key, OtherVersion::Remove)
     }
 
     /// Resumes the file like [`Self::resume`], or begins it anew. Leftovers under another key are

@@ -124,3 +124,21 @@ fn receive_large(
     assert!(source.unchanged());
     part.finish(&root.finish(source.size()).unwrap(), commit_options)
 }
+
+/// A target folder that is removed in the end.
+pub struct Stage {
+    pub dir: tempfile::TempDir,
+    pub target: TargetDir,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let target = TargetDir::open(dir.path()).unwrap();
+        Self { dir, target }
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        names(self.dir.path())
+    }
+}

@@ -10,24 +10,9 @@ use wraith_files::*;
 
 const KEY: [u8; 32] = [1; 32];
 
-struct Stage {
-    dir: tempfile::TempDir,
-    target: TargetDir,
-}
-
 impl Stage {
-    fn new() -> Self {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let target = TargetDir::open(dir.path()).unwrap();
-        Self { dir, target }
-    }
-
     fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.dir.path().join(name)).unwrap()
-    }
-
-    fn names(&self) -> Vec<String> {
-        names(self.dir.path())
     }
 
     fn open(&self, entry: &Entry) -> PartFile {

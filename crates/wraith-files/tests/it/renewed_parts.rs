@@ -14,18 +14,7 @@ use wraith_files::*;
 const KEY: [u8; 32] = [1; 32];
 const CHUNK: u64 = CHUNK_BYTES as u64;
 
-struct Stage {
-    dir: tempfile::TempDir,
-    target: TargetDir,
-}
-
 impl Stage {
-    fn new() -> Self {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let target = TargetDir::open(dir.path()).unwrap();
-        Self { dir, target }
-    }
-
     /// Leaves a part with these chunks of `bytes`.
     fn leave(&self, bytes: &[u8], chunks: impl IntoIterator<Item = u64>) {
         let part = again(|| self.target.open_or_resume(&version(bytes.len()), &KEY)).unwrap();
@@ -35,16 +24,11 @@ impl Stage {
     /// Renews the part for a version of `len` bytes, and opens it.
     fn renew(&self, len: usize) -> Option<PartFile> {
         let entry = version(len);
-        again(|| self.target.renew(&entry, &KEY)).unwrap();
-        again(|| self.target.resume(&entry, &KEY)).unwrap()
+        again(|| self.target.resume_or_renew(&entry, &KEY)).unwrap()
     }
 
     fn part_bytes(&self) -> Vec<u8> {
         fs::read(self.dir.path().join(".f.wraith-part")).unwrap()
-    }
-
-    fn names(&self) -> Vec<String> {
-        names(self.dir.path())
     }
 }
 
@@ -132,21 +116,24 @@ fn only_the_own_transfer_renews_a_part_and_a_useless_one_is_removed() {
     let old = content(1, 4 * CHUNK_BYTES);
     stage.leave(&old, [0, 2]);
     let newer = version(5 * CHUNK_BYTES);
-    stage.target.renew(&newer, &[2; 32]).unwrap();
-    stage.target.sweep_earlier(&newer, &[2; 32]).unwrap();
+    assert!(stage.target.resume_or_renew(&newer, &[2; 32]).unwrap().is_none());
+    assert!(stage.target.resume_or_remove(&newer, &[2; 32]).unwrap().is_none());
     // This version is resumed, not renewed.
-    stage.target.renew(&version(old.len()), &KEY).unwrap();
-    let part = again(|| stage.target.resume(&version(old.len()), &KEY)).unwrap().unwrap();
+    let part = stage.renew(old.len()).unwrap();
     assert_eq!((part.have().count(), part.earlier().count()), (2, 0));
-    assert!(matches!(stage.target.renew(&version(old.len()), &KEY), Ok(())));
     // The living process keeps its part.
-    stage.target.renew(&newer, &KEY).unwrap();
+    for entry in [&version(old.len()), &newer] {
+        let renewed = stage.target.resume_or_renew(entry, &KEY);
+        assert!(matches!(renewed, Err(Error::InUse { .. })), "{renewed:?}");
+        let removed = stage.target.resume_or_remove(entry, &KEY);
+        assert!(matches!(removed, Err(Error::InUse { .. })), "{removed:?}");
+    }
     assert_eq!(stage.part_bytes().len(), old.len());
     drop(part);
     // A look at another version changes nothing.
     assert!(again(|| stage.target.resume(&newer, &KEY)).unwrap().is_none());
     assert_eq!(stage.names().len(), 2);
-    again(|| stage.target.sweep_earlier(&newer, &KEY)).unwrap();
+    assert!(again(|| stage.target.resume_or_remove(&newer, &KEY)).unwrap().is_none());
     assert_eq!(stage.names(), [""; 0]);
     // Without a renewal, a new part takes the place of the earlier one.
     stage.leave(&old, [1]);
@@ -298,7 +285,7 @@ proptest! {
         }
         // An edit may keep the size.
         let entry = Entry { mtime: MTIME, ..version(new.len()) };
-        again(|| stage.target.renew(&entry, &KEY)).unwrap();
+        drop(again(|| stage.target.resume_or_renew(&entry, &KEY)).unwrap());
         let part = again(|| stage.target.open_or_resume(&entry, &KEY)).unwrap();
         // Some of it came already.
         if again_at < part.chunks() {

@@ -35,7 +35,7 @@ pub(crate) fn decide(
     let size = entry.size();
     let part = found_part(receiving, (number, placed), &mut before_reading)?;
     if let Some(part) = part.as_ref().filter(|part| part.has_any) {
-        let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
+        let at = |chunk: u64| size.min(chunk * CHUNK_BYTES as u64);
         let bytes: u64 = part.missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // A file that cannot be inspected is useless as an old copy.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
@@ -226,12 +226,11 @@ fn found_part(
         return Ok(None);
     }
     let (target, key) = (receiving.target, &receiving.part_key);
-    let renewed = if receiving.delta && crate::delta::suits(entry.size(), entry.tree()) {
-        target.renew(entry, key)
-    } else {
-        target.sweep_earlier(entry, key)
+    let resumed = match receiving.delta && crate::delta::suits(entry.size(), entry.tree()) {
+        true => target.resume_or_renew(entry, key),
+        false => target.resume_or_remove(entry, key),
     };
-    let mut part = match renewed.and_then(|()| target.resume(entry, key)) {
+    let mut part = match resumed {
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),
         Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),
