@@ -28,11 +28,11 @@ mod replay_cache;
 mod routes;
 mod slots;
 mod source;
+mod suspension;
 mod trials;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -58,8 +58,6 @@ use slots::Slots;
 pub(crate) use source::Source;
 use trials::{FREE_TRIALS, trials};
 
-/// Delay of a timer from which on the host is taken for suspended.
-const SUSPENDED_AFTER: Duration = Duration::from_secs(1);
 /// ChaCha20 stream number of the punches' random numbers, so that punches do not affect any other
 /// random value.
 const PUNCH_STREAM: u64 = 1;
@@ -190,32 +188,6 @@ impl Endpoint {
         self.advance(now);
         if !self.route(now, from.into(), ecn, datagram) {
             self.datagrams_dropped += 1;
-        }
-    }
-
-    /// Handles the timers first if the host was suspended since the latest call. Datagrams that
-    /// waited in the socket, and packets that wait to be sent, must not revive a connection that is
-    /// over, nor make its round-trip time an hour.
-    fn advance(&mut self, now: Time) {
-        if now >= self.latest + SUSPENDED_AFTER {
-            self.handle_suspension(now);
-        }
-        self.latest = self.latest.max(now);
-    }
-
-    #[cold]
-    fn handle_suspension(&mut self, now: Time) {
-        // The host may have been suspended before the latest timers were armed. A drained
-        // connection stays until its last event was polled.
-        for i in 0..self.dirty.timers.len() {
-            let handle = self.dirty.timers[i];
-            let connection = self.connections.get(handle).filter(|c| !c.is_drained());
-            if let Some(next) = connection.map(Connection::poll_timeout) {
-                self.arm(handle, next);
-            }
-        }
-        if self.timers.first().is_some_and(|(due, _)| now >= *due + SUSPENDED_AFTER) {
-            self.handle_timeout(now);
         }
     }
 
