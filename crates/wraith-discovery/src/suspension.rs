@@ -1,6 +1,8 @@
 //! Detects that the machine was suspended. Timers stand still meanwhile, so a pause of a minute
 //! would end up to a minute after the machine has woken.
 //!
+//! A [`TimeLimit`] does not end because of a suspension: peers could not be reached during it.
+//!
 //! Linux cancels a wall-clock timer when the wall clock jumps (timerfd_create(2),
 //! `TFD_TIMER_CANCEL_ON_SET`). After a suspension, it jumps. So nothing is polled.
 //!
@@ -118,9 +120,13 @@ impl TimeLimit {
         let was_suspended = self.mark.was_suspended();
         if was_suspended {
             self.mark = SuspensionMark::now();
-            self.end = self.end.max(Instant::now() + self.span.min(LEFT_AFTER_WAKING));
+            self.extend();
         }
         was_suspended
+    }
+
+    fn extend(&mut self) {
+        self.end = self.end.max(Instant::now() + self.span.min(LEFT_AFTER_WAKING));
     }
 }
 
@@ -236,5 +242,23 @@ mod tests {
             () = sleep(Duration::from_millis(20)) => false,
         };
         assert!(!is_woken);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_suspension_leaves_a_minute_of_a_limit_or_all_of_a_shorter_one() {
+        const HOUR: u64 = 60 * 60;
+        for (span, left, extended) in
+            [(12 * HOUR, 10, 60), (10, 1, 10), (12 * HOUR, 5 * HOUR, 5 * HOUR), (90, 0, 60)]
+        {
+            let [span, left, extended] = [span, left, extended].map(Duration::from_secs);
+            let mut limit = TimeLimit::new(span);
+            tokio::time::advance(span - left).await;
+            assert_eq!(limit.left(), left);
+            limit.extend();
+            assert_eq!(limit.left(), extended);
+            let start = Instant::now();
+            limit.reached().await;
+            assert_eq!(start.elapsed().as_secs(), extended.as_secs());
+        }
     }
 }

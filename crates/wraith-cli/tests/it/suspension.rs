@@ -107,6 +107,21 @@ impl Transfer {
         };
         (sender, Box::new(receive))
     }
+
+    /// Waits for the end of the transfer, and compares the files.
+    fn finish(&self, way: Way, mut waiting: Process, dialling: Process) {
+        dialling.finish().expect_exit(0);
+        match way {
+            Way::Listener => drop(waiting.event("done")),
+            _ => {
+                waiting.finish().expect_exit(0);
+            }
+        }
+        tree::assert_same(
+            &self.world.source().join("film.mov"),
+            &self.world.target().join("film.mov"),
+        );
+    }
 }
 
 /// Suspends one side once the receiver has `goal` chunks.
@@ -133,17 +148,7 @@ fn suspended_at(goal: u64, way: Way, sleeper: Sleeper) {
         std::thread::sleep(Duration::from_millis(5));
     }
     eprintln!("{way:?}, {sleeper:?} at chunk {goal}: longest pause {longest:.1?}");
-    let mut waiting = waiting;
-    let dialled = dialling.finish();
-    dialled.expect_exit(0);
-    match way {
-        Way::Listener => drop(waiting.event("done")),
-        _ => {
-            waiting.finish().expect_exit(0);
-        }
-    }
-    let source = transfer.world.source().join("film.mov");
-    tree::assert_same(&source, &film);
+    transfer.finish(way, waiting, dialling);
 }
 
 /// Suspends the side that dials while it starts, searches, dials or waits for the offer.
@@ -151,20 +156,12 @@ fn suspended_early(moment: Duration, way: Way) {
     let dials = if way == Way::Listener { Sleeper::Sender } else { Sleeper::Receiver };
     let _network = (way == Way::Code).then(lan::own_network);
     let Some(transfer) = Transfer::new(way, dials) else { return };
-    let (mut waiting, start_other) = transfer.sides(way);
+    let (waiting, start_other) = transfer.sides(way);
     let dialling = start_other();
     std::thread::sleep(moment);
     transfer.clock.suspend(&dialling, NAP);
     eprintln!("{way:?}, suspended {moment:.1?} after its start");
-    dialling.finish().expect_exit(0);
-    match way {
-        Way::Listener => drop(waiting.event("done")),
-        _ => {
-            waiting.finish().expect_exit(0);
-        }
-    }
-    let source = transfer.world.source().join("film.mov");
-    tree::assert_same(&source, &transfer.world.target().join("film.mov"));
+    transfer.finish(way, waiting, dialling);
 }
 
 /// The clocks agree after the suspension, because the names of records change each hour.

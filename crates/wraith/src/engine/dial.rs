@@ -23,7 +23,7 @@ use wraith_relay::RelayError;
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
 use super::access_keys::AccessKeys;
-use super::retry::RETRY_PAUSE;
+use super::retry::{RETRY_PAUSE, reached};
 use crate::error::plain;
 use crate::event::FoundAt;
 use crate::paths::{SocketPaths, is_final};
@@ -267,14 +267,6 @@ async fn next_of_ticket(
     search: &mut Option<TicketSearch>,
 ) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
     search.as_mut()?.next().await
-}
-
-/// Waits until the limit is reached; for ever without one. Cancel-safe.
-pub(super) async fn reached(limit: Option<&mut TimeLimit>) {
-    match limit {
-        Some(limit) => limit.reached().await,
-        None => std::future::pending().await,
-    }
 }
 
 async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {

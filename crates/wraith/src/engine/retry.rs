@@ -32,6 +32,14 @@ pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> Tran
     }
 }
 
+/// Waits until the limit is reached; for ever without one. Cancel-safe.
+pub(super) async fn reached(limit: Option<&mut TimeLimit>) {
+    match limit {
+        Some(limit) => limit.reached().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The reconnect window. It restarts only after progress, so a peer that accepts connections and
 /// drops them cannot extend the wait for ever.
 #[derive(Debug)]
