@@ -64,7 +64,7 @@ pub use relay_addr::{
 };
 pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use suspension::{SuspensionMark, SuspensionWatch, TimeLimit, sleep_or_wake};
-pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
+pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, TicketKind, VERSION};
 pub use wall_clock::unix_seconds;
 
 /// Runs the README example as a test.

@@ -11,6 +11,7 @@
 //! | 3 | omitted | omitted: those of the default policy |
 //! | 4 | one or more | omitted |
 //! | 5 | any number | one byte |
+//! | 6, of a service | any number | one byte |
 //!
 //! The check distinguishes a mistyped ticket from a correctly typed ticket that does not work, so
 //! that users can tell the two apart. It authenticates nothing: the handshake proves the NodeId,
@@ -35,6 +36,8 @@ pub const VERSION: u8 = 3;
 const VERSION_WITH_RELAYS: u8 = 4;
 /// Version of a ticket whose sender has another policy than the default one.
 const VERSION_WITH_SUITES: u8 = 5;
+/// Version of a ticket of a service.
+const VERSION_OF_SERVICE: u8 = 6;
 
 /// Most addresses in a ticket. They must also fit into its length: 40 of IPv4, or 16 of IPv6.
 pub const MAX_ADDRESSES: usize = 40;
@@ -52,9 +55,19 @@ pub(crate) const MAX_LEN: usize = 358;
 /// inserts.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
 
+/// What a ticket leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TicketKind {
+    /// An offer, which a receiver fetches.
+    Offer,
+    /// A service, to which a program connects.
+    Service,
+}
+
 /// The sender, its addresses, and the secret that names its offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
+    kind: TicketKind,
     node_id: NodeId,
     capability: Capability,
     addresses: Vec<SocketAddr>,
@@ -106,7 +119,18 @@ impl Ticket {
     pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
         let (relays, suites) = (Vec::new(), Policy::Default.packet_suites());
-        Self { node_id, capability, addresses, relays, suites }.fitted()
+        Self { kind: TicketKind::Offer, node_id, capability, addresses, relays, suites }.fitted()
+    }
+
+    /// Makes it the ticket of a service. It leads to no offer.
+    pub fn of_service(mut self) -> Self {
+        self.kind = TicketKind::Service;
+        self.fitted()
+    }
+
+    /// Returns what the ticket leads to.
+    pub const fn kind(&self) -> TicketKind {
+        self.kind
     }
 
     /// Sets the packet suites that the sender permits. A receiver without one of them can say so
@@ -122,7 +146,9 @@ impl Ticket {
     }
 
     const fn version(&self) -> u8 {
-        if self.suites != Policy::Default.packet_suites() {
+        if matches!(self.kind, TicketKind::Service) {
+            VERSION_OF_SERVICE
+        } else if self.suites != Policy::Default.packet_suites() {
             VERSION_WITH_SUITES
         } else if self.relays.is_empty() {
             VERSION
@@ -172,7 +198,7 @@ impl Ticket {
         let addresses: usize = self.addresses.iter().map(address).sum();
         let relays: usize = self.relays.iter().map(RelayAddr::encoded_len).sum();
         let version = self.version();
-        let counts = usize::from(version != VERSION) + usize::from(version == VERSION_WITH_SUITES);
+        let counts = usize::from(version != VERSION) + usize::from(version >= VERSION_WITH_SUITES);
         HEAD_LEN + addresses + relays + counts + CHECK_LEN
     }
 
@@ -201,7 +227,7 @@ impl Ticket {
             out.push(self.relays.len() as u8);
             self.relays.iter().for_each(|relay| relay.encode(&mut out));
         }
-        if version == VERSION_WITH_SUITES {
+        if version >= VERSION_WITH_SUITES {
             out.push(self.suites);
         }
         let check = check(&out);
@@ -226,7 +252,7 @@ impl Ticket {
         if version < VERSION {
             return Err(TicketError::OlderVersion(version));
         }
-        if version > VERSION_WITH_SUITES {
+        if version > VERSION_OF_SERVICE {
             return Err(TicketError::UnknownVersion(version));
         }
         let node_id = NodeId(reader.array()?);
@@ -248,7 +274,7 @@ impl Ticket {
             }
         }
         let default = Policy::Default.packet_suites();
-        let suites = if version == VERSION_WITH_SUITES { reader.byte()? } else { default };
+        let suites = if version >= VERSION_WITH_SUITES { reader.byte()? } else { default };
         // One encoding for each ticket.
         if version == VERSION_WITH_SUITES && suites == default {
             return Err(TicketError::BadSuites);
@@ -256,7 +282,11 @@ impl Ticket {
         if !reader.0.is_empty() {
             return Err(TicketError::WrongLength);
         }
-        Ok(Self { node_id, capability, addresses, relays, suites })
+        let kind = match version {
+            VERSION_OF_SERVICE => TicketKind::Service,
+            _ => TicketKind::Offer,
+        };
+        Ok(Self { kind, node_id, capability, addresses, relays, suites })
     }
 }
 
@@ -365,8 +395,12 @@ mod tests {
             addresses in prop::collection::vec(any_address(), 0..=50),
             relays in prop::collection::vec(any_relay(), 0..=3),
             suites in any::<u8>(),
+            is_of_service in any::<bool>(),
         ) {
-            let ticket = ticket(addresses.clone()).with_relays(relays).with_suites(suites);
+            let mut ticket = ticket(addresses.clone()).with_relays(relays).with_suites(suites);
+            if is_of_service {
+                ticket = ticket.of_service();
+            }
             prop_assert_eq!(ticket.suites(), suites);
             prop_assert!(addresses.starts_with(ticket.addresses()));
             prop_assert!(ticket.encode().len() <= MAX_LEN);
@@ -431,8 +465,8 @@ mod tests {
         let body = &good[..good.len() - CHECK_LEN];
 
         let mut newer = body.to_vec();
-        newer[0] = 6;
-        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(6)));
+        newer[0] = 7;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(7)));
         for version in [0, 1, 2] {
             let mut older = body.to_vec();
             older[0] = version;

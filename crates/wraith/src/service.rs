@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
-use wraith_discovery::{Capability, Places, Ticket, TimeLimit};
+use wraith_discovery::{Capability, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{AccessKey, Connection};
@@ -68,7 +68,7 @@ impl ServiceBuilder {
         let address = bind.unwrap_or(ANY_ADDRESS);
         let socket = node.bind_accepting(address, vec![access_key], history)?;
         let paths = SocketPaths::for_dialling(&node, socket);
-        let ticket = Ticket::new(node.id(), capability, paths.addresses(None));
+        let ticket = Ticket::new(node.id(), capability, paths.addresses(None)).of_service();
         Ok(Service { ticket, paths, pending: PendingCallers::default() })
     }
 }
@@ -170,9 +170,13 @@ impl ConnectBuilder {
     /// [`close::WRONG_SECRET`].
     ///
     /// # Errors
-    /// No address of the service answered.
+    /// The ticket is of an offer, or no address of the service answered.
     pub async fn open(self) -> Result<Connection, Error> {
         let Self { node, ticket, timeout } = self;
+        if ticket.kind() != TicketKind::Service {
+            let message = "this ticket is of an offer, not of a service: fetch it";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
         let addresses = ticket.addresses().to_vec();
         let capability = ticket.capability().as_bytes();
         let mut dialler = Dialler {

@@ -271,7 +271,8 @@ fn tickets() -> Vec<Vec<u8>> {
     let ticket = Ticket::new(node_id, Capability::from_bytes([7; 16]), addresses);
     let bytes = ticket.encode();
     let unchecked = [&[0], &bytes[..bytes.len() - 4]].concat();
-    vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat()]
+    let of_service = ticket.clone().of_service().to_string().into_bytes();
+    vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat(), of_service]
 }
 
 /// One of each message between the joiner and the creator of a code.

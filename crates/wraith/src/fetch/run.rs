@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::Suite;
 use wraith_discovery::contact::{ContactPair, PunchRequest};
-use wraith_discovery::{Code, Ticket, TimeLimit};
+use wraith_discovery::{Code, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
@@ -56,6 +56,10 @@ pub(super) async fn run(
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
     let ResolvedSource { ticket, saved, stored_call } = found?;
+    if ticket.kind() != TicketKind::Offer {
+        let message = "this ticket is of a service of a program, not of an offer: connect to it";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
     check_suites(ticket.suites(), node.packet_suites())?;
     let may_fetch_again = saved.as_ref().is_some_and(SavedTicket::is_for_several);
     let endpoint = paths.endpoint().clone();
