@@ -133,6 +133,10 @@ enum wraith_status_t
     // The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
     // rolled back.
     WRAITH_CONFLICT = 24,
+    // The reader or writer of a byte stream failed.
+    WRAITH_STREAM = 25,
+    // The program of one side panicked.
+    WRAITH_PROGRAM_PANICKED = 26,
     // Any other error.
     WRAITH_OTHER = 98,
     // A bug in the library. The affected object is unusable; all others still work.
@@ -183,8 +187,8 @@ enum wraith_event_kind_t
     WRAITH_EVENT_NOTE = 13,
     // Progress: `count` files and `bytes` bytes are settled.
     WRAITH_EVENT_PROGRESS = 14,
-    // The connection was lost for the reason `text`. This side searches for the other for `count`
-    // more seconds.
+    // The connection was lost for the reason `text`; `detail` is a `wraith_lost_reason_t`. This
+    // side searches for the other for `count` more seconds.
     WRAITH_EVENT_CONNECTION_LOST = 15,
     // A receiver confirmed everything; it has `count` files with `bytes` bytes now.
     WRAITH_EVENT_SENT = 16,
@@ -211,6 +215,9 @@ enum wraith_event_kind_t
     // One of several receivers did not get everything; see `status` and `text`. The others are
     // still served.
     WRAITH_EVENT_RECEIVER_FAILED = 26,
+    // A user or program stopped the transfer; `detail` is the side, a `wraith_role_t`. It was not
+    // the network.
+    WRAITH_EVENT_STOPPED = 27,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -246,6 +253,55 @@ enum wraith_file_status_t
 typedef enum wraith_file_status_t wraith_file_status_t;
 #else
 typedef uint32_t wraith_file_status_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// Why a connection was lost. Later versions add numbers; treat unknown ones as
+// `WRAITH_LOST_OTHER`.
+enum wraith_lost_reason_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Any other reason.
+    WRAITH_LOST_OTHER = 0,
+    // No packet arrived from the peer for some seconds.
+    WRAITH_LOST_IDLE_TIMEOUT = 1,
+    // The peer did not answer the handshake.
+    WRAITH_LOST_NO_ANSWER = 2,
+    // Packets arrived, but no data.
+    WRAITH_LOST_STALLED = 3,
+    // The peer did not send a message of the transfer protocol in time.
+    WRAITH_LOST_NO_MESSAGE = 4,
+    // The path carries only packets that are too small.
+    WRAITH_LOST_PATH_MTU = 5,
+    // The peer ended the connection without a reason that ends the transfer.
+    WRAITH_LOST_BY_PEER = 6,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum wraith_lost_reason_t wraith_lost_reason_t;
+#else
+typedef uint32_t wraith_lost_reason_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A side of a transfer.
+enum wraith_role_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The side that offers.
+    WRAITH_SENDER = 1,
+    // The side that fetches.
+    WRAITH_RECEIVER = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum wraith_role_t wraith_role_t;
+#else
+typedef uint32_t wraith_role_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 

@@ -21,6 +21,9 @@ struct seen {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int files, done, failed, released, asked, progress, is_held;
+    // The callback stops its own transfer at event number `stop_at`, by a call of wraith_transfer_free if `frees`.
+    int events, stop_at, frees;
+    uint32_t stopped_by;
     wraith_status_t status;
     int32_t answer;
     wraith_transfer_t transfer;
@@ -52,9 +55,18 @@ static void on_event(void *user, const wraith_event_t *event)
         seen->failed++;
         seen->status = event->status;
     }
+    if (event->kind == WRAITH_EVENT_STOPPED)
+        seen->stopped_by = event->detail;
     while (seen->is_held)
         pthread_cond_wait(&seen->changed, &seen->lock);
+    int stops = ++seen->events == seen->stop_at;
+    while (stops && seen->transfer == 0)
+        pthread_cond_wait(&seen->changed, &seen->lock);
     pthread_mutex_unlock(&seen->lock);
+    if (stops && seen->frees)
+        OK(wraith_transfer_free(seen->transfer));
+    else if (stops)
+        OK(wraith_transfer_cancel(seen->transfer));
 }
 
 static int32_t on_ask(void *user, const wraith_offer_info_t *offer)
@@ -261,6 +273,58 @@ static void a_blocked_callback_stops_nothing(void)
     OK(wraith_node_free(receiver));
 }
 
+static void set_transfer(struct seen *seen, wraith_transfer_t transfer)
+{
+    pthread_mutex_lock(&seen->lock);
+    seen->transfer = transfer;
+    pthread_cond_broadcast(&seen->changed);
+    pthread_mutex_unlock(&seen->lock);
+}
+
+// Each side stops at each of its first events, also before the connection. Both sides end, and the other one is told
+// which side it was. A receiver that stops before it is connected is unknown to its sender.
+static void a_stop_ends_both_sides(int stop_at, uint32_t side, int frees)
+{
+    char path[300], target[300], name[50];
+    wraith_node_t sender = new_node(), receiver = new_node();
+    struct seen seen[2];
+    new_seen(&seen[0], 0);
+    new_seen(&seen[1], WRAITH_ACCEPT);
+    int own = side == WRAITH_RECEIVER;
+    seen[own].stop_at = stop_at;
+    seen[own].frees = frees;
+    wraith_offer_options_t options = {.struct_size = sizeof options, .to = WRAITH_OFFER_BY_TICKET, .progress_ms = 10,
+                                      .bind = text("127.0.0.1:0"), .bytes_per_second = 6000000};
+    wraith_callbacks_t told = callbacks(&seen[0]);
+    wraith_bytes_t paths[] = {text(in_folder(path, sizeof path, "film"))};
+    wraith_transfer_t offer, transfer;
+    OK(wraith_offer(sender, paths, 1, &options, &told, &offer));
+    set_transfer(&seen[0], offer);
+    snprintf(name, sizeof name, "stopped-%d-%u-%d", stop_at, (unsigned)side, frees);
+    transfer = fetch(receiver, offer, in_folder(target, sizeof target, name), &seen[1]);
+    set_transfer(&seen[1], transfer);
+    pthread_mutex_lock(&seen[own].lock);
+    while (!seen[own].released)
+        pthread_cond_wait(&seen[own].changed, &seen[own].lock);
+    pthread_mutex_unlock(&seen[own].lock);
+    wraith_transfer_t other = own ? offer : transfer;
+    int may_be_unknown = own && stop_at < 3;
+    wraith_status_t ended = wraith_transfer_wait(other, may_be_unknown ? 500 : 10000);
+    if (ended == WRAITH_TIMED_OUT) {
+        CHECK(may_be_unknown);
+        OK(wraith_transfer_cancel(other));
+        ended = wraith_transfer_wait(other, 10000);
+    } else {
+        CHECK(seen[!own].stopped_by == side);
+    }
+    CHECK(ended == WRAITH_CANCELLED && seen[!own].failed == 1 && seen[!own].released == 1);
+    if (!frees)
+        OK(wraith_transfer_free(own ? transfer : offer));
+    OK(wraith_transfer_free(other));
+    OK(wraith_node_free(sender));
+    OK(wraith_node_free(receiver));
+}
+
 static int32_t wait_and_free_in_callback(void *user, const wraith_offer_info_t *offer)
 {
     struct seen *seen = user;
@@ -352,6 +416,11 @@ int main(int count, char **words)
     freeing_ends_the_waiting();
     a_blocked_callback_stops_nothing();
     a_callback_can_free_its_transfer();
+    for (int stop_at = 1; stop_at <= 20; stop_at++)
+        for (int frees = 0; frees < 2; frees++) {
+            a_stop_ends_both_sides(stop_at, WRAITH_SENDER, frees);
+            a_stop_ends_both_sides(stop_at, WRAITH_RECEIVER, frees);
+        }
     puts("files: all as it should be");
     return 0;
 }

@@ -60,6 +60,10 @@ pub enum wraith_status_t {
     /// The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
     /// rolled back.
     WRAITH_CONFLICT = 24,
+    /// The reader or writer of a byte stream failed.
+    WRAITH_STREAM = 25,
+    /// The program of one side panicked.
+    WRAITH_PROGRAM_PANICKED = 26,
     /// Any other error.
     WRAITH_OTHER = 98,
     /// A bug in the library. The affected object is unusable; all others still work.
@@ -113,6 +117,8 @@ fn of_kind(kind: wraith::ErrorKind) -> wraith_status_t {
         Kind::WrongCode => WRAITH_WRONG_CODE,
         Kind::NetworkLost => WRAITH_NETWORK_LOST,
         Kind::Disk => WRAITH_DISK,
+        Kind::Stream => WRAITH_STREAM,
+        Kind::Panicked => WRAITH_PROGRAM_PANICKED,
         Kind::Verification => WRAITH_VERIFICATION,
         Kind::UnsafeName => WRAITH_UNSAFE_NAME,
         Kind::Partial => WRAITH_PARTIAL,

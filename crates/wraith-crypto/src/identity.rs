@@ -93,6 +93,22 @@ impl FromStr for NodeId {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for NodeId {
+    /// Writes the text form.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for NodeId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// An identity with its secret key. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct SecretIdentity(SigningKey);

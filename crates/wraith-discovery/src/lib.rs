@@ -38,6 +38,8 @@ mod reach;
 pub mod record;
 mod relay_addr;
 pub mod rendezvous;
+#[cfg(feature = "serde")]
+mod serde_text;
 mod store;
 mod suspension;
 mod ticket;

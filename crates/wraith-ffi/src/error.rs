@@ -33,6 +33,13 @@ pub enum WraithError {
     /// A disk is full, read-only or unreadable. Repeat the transfer to resume it.
     #[error("{0}")]
     Disk(String),
+    /// The reader or writer of a byte stream failed. For a target in memory, the content exceeds its
+    /// limit.
+    #[error("{0}")]
+    Stream(String),
+    /// The program of one side panicked.
+    #[error("{0}")]
+    Panicked(String),
     /// Received bytes do not match their hash.
     #[error("{0}")]
     Verification(String),
@@ -116,6 +123,8 @@ impl From<wraith::Error> for WraithError {
             ErrorKind::WrongCode => Self::WrongCode(text),
             ErrorKind::NetworkLost => Self::NetworkLost(text),
             ErrorKind::Disk => Self::Disk(text),
+            ErrorKind::Stream => Self::Stream(text),
+            ErrorKind::Panicked => Self::Panicked(text),
             ErrorKind::Verification => Self::Verification(text),
             ErrorKind::UnsafeName => Self::UnsafeName(text),
             ErrorKind::Partial => Self::Partial(text),

@@ -37,6 +37,58 @@ impl From<wraith::FileStatus> for FileStatus {
     }
 }
 
+/// A side of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Role {
+    /// The side that offers.
+    Sender,
+    /// The side that fetches.
+    Receiver,
+}
+
+impl From<wraith::Role> for Role {
+    fn from(role: wraith::Role) -> Self {
+        match role {
+            wraith::Role::Sender => Self::Sender,
+            wraith::Role::Receiver => Self::Receiver,
+        }
+    }
+}
+
+/// Why a connection was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum LostReason {
+    /// No packet arrived from the peer for some seconds.
+    IdleTimeout,
+    /// The peer did not answer the handshake.
+    NoAnswer,
+    /// Packets arrived, but no data.
+    Stalled,
+    /// The peer did not send a message of the transfer protocol in time.
+    NoMessage,
+    /// The path carries only packets that are too small.
+    PathMtu,
+    /// The peer ended the connection without a reason that ends the transfer.
+    ByPeer,
+    /// Any other reason.
+    Other,
+}
+
+impl From<wraith::LostReason> for LostReason {
+    fn from(why: wraith::LostReason) -> Self {
+        use wraith::LostReason as LibraryReason;
+        match why {
+            LibraryReason::IdleTimeout => Self::IdleTimeout,
+            LibraryReason::NoAnswer => Self::NoAnswer,
+            LibraryReason::Stalled { .. } => Self::Stalled,
+            LibraryReason::NoMessage { .. } => Self::NoMessage,
+            LibraryReason::PathMtu => Self::PathMtu,
+            LibraryReason::ClosedByPeer { .. } | LibraryReason::ReportedByPeer(_) => Self::ByPeer,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// An event of a transfer. Later versions may add kinds, so handle unknown ones.
 #[derive(Clone, Debug, uniffi::Enum)]
 #[non_exhaustive]
@@ -128,10 +180,17 @@ pub enum Event {
     },
     /// The connection was lost. This side reconnects or waits for the peer.
     ConnectionLost {
+        /// The reason.
+        why: LostReason,
         /// The reason, as text.
-        why: String,
+        text: String,
         /// Seconds until this side gives up.
         seconds_left: u64,
+    },
+    /// A user or program stopped the transfer. It was not the network.
+    Stopped {
+        /// The side that stopped.
+        by: Role,
     },
     /// A peer used a ticket that a code had delivered to another machine. It was rejected.
     UnauthorizedPeer,
@@ -232,8 +291,9 @@ impl From<LibraryEvent> for Event {
             LibraryEvent::Note { path, what } => Self::Note { path, what },
             LibraryEvent::StateNotStored(what) => Self::Note { path: String::new(), what },
             LibraryEvent::ConnectionLost { why, seconds_left } => {
-                Self::ConnectionLost { why, seconds_left }
+                Self::ConnectionLost { text: text(&why), why: why.into(), seconds_left }
             }
+            LibraryEvent::Stopped { by, .. } => Self::Stopped { by: by.into() },
             LibraryEvent::UnauthorizedPeer => Self::UnauthorizedPeer,
             LibraryEvent::ReceiverReconnected => Self::ReceiverReconnected,
             LibraryEvent::ClocksDiffer { peer, seconds } => {

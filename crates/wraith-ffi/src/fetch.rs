@@ -9,7 +9,7 @@ use crate::accept::AcceptOptions;
 use crate::content::MemoryContent;
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
-use crate::offer::is_cancelled;
+use crate::offer::is_cancelled_by;
 use crate::progress::{Progress, SharedProgressReader};
 use crate::runtime::in_runtime;
 use crate::used_once::UsedOnce;
@@ -291,6 +291,8 @@ impl Transfer {
     /// The result is true if this call ended the transfer, and false if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.transfer.stop();
-        in_runtime(self.runtime.clone(), self.transfer.finished()).await.is_err_and(is_cancelled)
+        in_runtime(self.runtime.clone(), self.transfer.finished())
+            .await
+            .is_err_and(|error| is_cancelled_by(wraith::Role::Receiver, &error))
     }
 }

@@ -190,11 +190,17 @@ impl Offer {
     /// if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.offer.stop();
-        in_runtime(self.runtime.clone(), self.offer.finished()).await.is_err_and(is_cancelled)
+        in_runtime(self.runtime.clone(), self.offer.finished())
+            .await
+            .is_err_and(|error| is_cancelled_by(wraith::Role::Sender, &error))
     }
 }
 
-/// Returns whether the error means that this side cancelled.
-pub(crate) fn is_cancelled(error: wraith::Error) -> bool {
-    error.kind() == wraith::ErrorKind::Cancelled
+/// Returns whether the error means that the side `own` cancelled.
+pub(crate) fn is_cancelled_by(own: wraith::Role, error: &wraith::Error) -> bool {
+    match error.transfer() {
+        Some(wraith::TransferError::Cancelled { role }) => *role == own,
+        // Its end was not waited for.
+        _ => error.kind() == wraith::ErrorKind::Cancelled,
+    }
 }

@@ -43,8 +43,7 @@ impl ControlReader {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(read) = session.wait_within(left, self.read()) else {
-                let why = format!("the peer sent no message for {} s", limit.as_secs());
-                return Err(TransferError::NetworkLost { why });
+                return Err(session.no_message(limit));
             };
             let message = read.map_err(|fault| fault.explain(session))?;
             if let Some(known) = self.skip_unknown(session, message)? {

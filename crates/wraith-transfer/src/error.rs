@@ -4,6 +4,10 @@
 //! The other side converts that pair back into a [`TransferError`] that names the responsible side.
 //! Every error has an exit code.
 
+use std::any::Any;
+use std::sync::Arc;
+use std::{fmt, io};
+
 use minicbor::{Decode, Encode};
 use thiserror::Error;
 use wraith_core::CloseReason;
@@ -11,6 +15,7 @@ use wraith_files::UnsafeName;
 
 use crate::limits::REASON_BYTES_MAX;
 use crate::local_folders::LocalFolders;
+use crate::lost_reason::LostReason;
 
 /// Close codes of SPEC §10.8.
 pub mod close {
@@ -38,6 +43,14 @@ pub mod close {
     pub const POSTPONED: u64 = 0x10a;
     /// The sender is serving another run of the same receiver.
     pub const ELSEWHERE: u64 = 0x10b;
+    /// The receiver wants one stream, but the offer has several files or a folder.
+    pub const NO_STREAM: u64 = 0x10c;
+    /// The reader or writer of a byte stream failed.
+    pub const STREAM: u64 = 0x10d;
+    /// The program panicked.
+    pub const PANICKED: u64 = 0x10e;
+    /// First code of a transfer; lower ones belong to the connection.
+    pub(super) const FIRST: u64 = 0x100;
 }
 
 /// The two ends of a transfer, independent of which side dialled. Each index is the role's number
@@ -63,8 +76,8 @@ impl Role {
     }
 }
 
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sender => "sender",
             Self::Receiver => "receiver",
@@ -97,7 +110,7 @@ pub enum TransferError {
     #[error("the connection was lost: {why}")]
     NetworkLost {
         /// Why the connection ended.
-        why: String,
+        why: LostReason,
     },
     /// A disk operation failed on one of the two machines. Received data is kept.
     #[error("the {role}'s disk: {what}")]
@@ -105,6 +118,24 @@ pub enum TransferError {
         /// The side whose disk failed.
         role: Role,
         /// The failed operation and the reason.
+        what: String,
+    },
+    /// The reader or writer of a byte stream failed on one of the two machines.
+    #[error("{what}")]
+    Stream {
+        /// The side of the reader or writer.
+        role: Role,
+        /// The failure.
+        what: String,
+        /// The error of the reader or writer; `None` if it failed on the other machine.
+        source: Option<IoFailure>,
+    },
+    /// A reader, writer or callback of one of the two programs panicked.
+    #[error("the {role}'s program panicked{}", reason(.what))]
+    Panicked {
+        /// The side of the program.
+        role: Role,
+        /// The message of the panic; empty if it happened on the other machine.
         what: String,
     },
     /// Content did not have its announced hash.
@@ -153,6 +184,43 @@ pub enum TransferError {
         /// A message with the problem, its reason and a remedy.
         what: String,
     },
+}
+
+/// The error of a reader or writer. Equal only to its clones.
+#[derive(Clone, Debug)]
+pub struct IoFailure(Arc<io::Error>);
+
+impl IoFailure {
+    /// Returns the error.
+    pub fn error(&self) -> &io::Error {
+        &self.0
+    }
+}
+
+impl From<io::Error> for IoFailure {
+    fn from(error: io::Error) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl PartialEq for IoFailure {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for IoFailure {}
+
+impl fmt::Display for IoFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for IoFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
 }
 
 impl From<&UnsafeName> for TransferError {
@@ -207,6 +275,13 @@ impl TransferError {
         }
     }
 
+    /// Returns the error for a panic on the side `role`, from the value of the panic.
+    pub(crate) fn panicked(role: Role, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Self::Panicked { role, what: text.unwrap_or_default().to_owned() }
+    }
+
     /// Returns the program's exit code for this error: 0, 1, 2, 4–8, 10, 11 or 130
     /// (docs/endings.md).
     pub fn exit_code(&self) -> i32 {
@@ -214,14 +289,17 @@ impl TransferError {
             Self::Refused { .. } => 4,
             Self::WrongSecret => 5,
             Self::NetworkLost { .. } => 6,
-            Self::Disk { .. } => 7,
+            Self::Disk { .. } | Self::Stream { .. } => 7,
             Self::Verification { .. } => 8,
             Self::Partial { .. } => 10,
             Self::UnsafeName { .. } => 11,
             Self::Cancelled { .. } => 130,
             Self::Postponed => 0,
             Self::NoStream => 2,
-            Self::Elsewhere | Self::Protocol { .. } | Self::Other { .. } => 1,
+            Self::Elsewhere
+            | Self::Panicked { .. }
+            | Self::Protocol { .. }
+            | Self::Other { .. } => 1,
         }
     }
 
@@ -235,6 +313,8 @@ impl TransferError {
             Self::NoStream => "no-stream",
             Self::NetworkLost { .. } => "network-lost",
             Self::Disk { .. } => "disk",
+            Self::Stream { .. } => "stream",
+            Self::Panicked { .. } => "panicked",
             Self::Verification { .. } => "verification",
             Self::UnsafeName { .. } => "unsafe-name",
             Self::Partial { .. } => "partial",
@@ -260,11 +340,15 @@ impl TransferError {
     pub(crate) fn to_close(&self, folders: &LocalFolders) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
-            Self::Postponed | Self::NoStream => (close::POSTPONED, String::new()),
+            Self::Postponed => (close::POSTPONED, String::new()),
+            Self::NoStream => (close::NO_STREAM, String::new()),
             Self::Elsewhere => (close::ELSEWHERE, String::new()),
             Self::Refused { why } => (close::REFUSED, why.clone()),
-            Self::NetworkLost { why } => (close::STALLED, why.clone()),
+            Self::NetworkLost { why } => (close::STALLED, why.to_string()),
             Self::Disk { what, .. } => (close::DISK, what.clone()),
+            Self::Stream { what, .. } => (close::STREAM, what.clone()),
+            // The message of a panic is for this side only.
+            Self::Panicked { .. } => (close::PANICKED, String::new()),
             Self::Verification { what } => (close::VERIFICATION, what.clone()),
             Self::UnsafeName { what } => (close::UNSAFE_NAME, what.clone()),
             Self::Cancelled { .. } => (close::CANCELLED, String::new()),
@@ -281,26 +365,31 @@ impl TransferError {
                 CloseReason::Violation(what) => {
                     Self::Protocol { peer: own.peer(), what: what.to_string() }
                 }
-                other => Self::NetworkLost { why: other.to_string() },
+                other => Self::NetworkLost { why: LostReason::of(other) },
             };
         };
         let words = shown(words);
         match *code {
-            wraith_core::code::PATH_MTU => {
-                Self::NetworkLost { why: CloseReason::PathMtu.to_string() }
-            }
+            wraith_core::code::PATH_MTU => Self::NetworkLost { why: LostReason::PathMtu },
             close::WRONG_SECRET => Self::WrongSecret,
             close::POSTPONED if own == Role::Sender => Self::Postponed,
             close::ELSEWHERE if own == Role::Receiver => Self::Elsewhere,
+            close::NO_STREAM if own == Role::Sender => Self::NoStream,
             close::REFUSED => Self::Refused { why: words },
             close::DISK => Self::Disk { role: own.peer(), what: words },
+            close::STREAM => Self::Stream { role: own.peer(), what: words, source: None },
+            close::PANICKED => Self::Panicked { role: own.peer(), what: String::new() },
             close::VERIFICATION => Self::Verification { what: words },
             close::UNSAFE_NAME => Self::UnsafeName { what: words },
             close::CANCELLED => Self::Cancelled { role: own.peer() },
             close::PROTOCOL => Self::Protocol { peer: own, what: words },
-            close::STALLED => Self::NetworkLost { why: words },
+            close::STALLED => Self::NetworkLost { why: LostReason::ReportedByPeer(words) },
             close::OTHER => Self::Other { what: format!("the {} stopped: {words}", own.peer()) },
-            _ => Self::NetworkLost { why: format!("the {} closed it (code {code})", own.peer()) },
+            // A later version of the transfer protocol: the peer has ended the transfer.
+            code if code >= close::FIRST => {
+                Self::Other { what: format!("the {} stopped (code {code})", own.peer()) }
+            }
+            code => Self::NetworkLost { why: LostReason::ClosedByPeer { code } },
         }
     }
 }
@@ -352,7 +441,9 @@ mod tests {
             TransferError::WrongSecret,
             TransferError::Elsewhere,
             TransferError::Refused { why: what() },
-            TransferError::NetworkLost { why: what() },
+            TransferError::NetworkLost { why: LostReason::PathMtu },
+            TransferError::Stream { role: Role::Sender, what: what(), source: None },
+            TransferError::Panicked { role: Role::Sender, what: what() },
             TransferError::Disk { role: Role::Sender, what: what() },
             TransferError::Verification { what: what() },
             TransferError::UnsafeName { what: what() },

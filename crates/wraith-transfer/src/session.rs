@@ -7,6 +7,7 @@
 
 use std::future::poll_fn;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -26,6 +27,7 @@ use crate::error::{Role, TransferError, close, shown};
 use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
 use crate::local_folders::LocalFolders;
 use crate::lock::lock;
+use crate::lost_reason::LostReason;
 use crate::message::Offer;
 
 /// Interval of the stall check: the maximum delay in detecting a stall.
@@ -132,12 +134,23 @@ impl SessionState {
         }
     }
 
-    /// Runs `body`. An error ends the transfer, and [`Self::watch`] wakes the threads that wait for
-    /// each other.
+    /// Runs `body`. An error or a panic ends the transfer, and [`Self::watch`] wakes the threads
+    /// that wait for each other.
     pub(crate) fn run_or_fail(&self, body: impl FnOnce() -> Result<(), TransferError>) {
-        if let Err(error) = body() {
+        if let Err(error) = self.catch_panic(body) {
             self.fail(error);
         }
+    }
+
+    /// Runs `body` and returns a panic in it as an error. `body` calls readers, writers and
+    /// callbacks of the application, whose panic must not leave the peer waiting.
+    pub(crate) fn catch_panic<T>(
+        &self,
+        body: impl FnOnce() -> Result<T, TransferError>,
+    ) -> Result<T, TransferError> {
+        // After a panic the state of the transfer is used only to end it.
+        catch_unwind(AssertUnwindSafe(body))
+            .unwrap_or_else(|panic| Err(TransferError::panicked(self.role, &*panic)))
     }
 
     /// Cancels the transfer at any stage. Nothing is undone: after [`Self::complete`], only the
@@ -332,7 +345,7 @@ impl SessionState {
             } else if since.elapsed() >= STALL_TIMEOUT {
                 let seconds = STALL_TIMEOUT.as_secs();
                 debug!(parent: &self.span, seconds, "stalled");
-                let why = format!("no data moved for {seconds} s (detected by the {})", self.role);
+                let why = LostReason::Stalled { seconds, detected_by: self.role };
                 self.fail(TransferError::NetworkLost { why });
             }
         }
@@ -368,6 +381,12 @@ impl SessionState {
     /// Returns an error for a violation of SPEC section 10 by the peer.
     pub(crate) fn protocol(&self, what: impl Into<String>) -> TransferError {
         TransferError::Protocol { peer: self.role.peer(), what: what.into() }
+    }
+
+    /// Returns the error for a peer that sent no message within `limit`.
+    pub(crate) fn no_message(&self, limit: Duration) -> TransferError {
+        let (peer, seconds) = (self.role.peer(), limit.as_secs());
+        TransferError::NetworkLost { why: LostReason::NoMessage { peer, seconds } }
     }
 
     /// Returns an error for a failed disk operation on this side.

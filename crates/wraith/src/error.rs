@@ -33,6 +33,11 @@ pub enum ErrorKind {
     NetworkLost,
     /// A disk is full, read-only or unreadable. The same transfer can be resumed.
     Disk,
+    /// The reader or writer of a byte stream failed. [`std::error::Error::source`] returns its error
+    /// if it is this side's.
+    Stream,
+    /// The program of one side panicked, for example in a reader, writer or observer.
+    Panicked,
     /// Data does not match its hash.
     Verification,
     /// The peer sent a name that could escape the target folder.
@@ -49,6 +54,31 @@ pub enum ErrorKind {
     ReceivedElsewhere,
     /// Any other error.
     Other,
+}
+
+impl ErrorKind {
+    /// Returns the name for programs, in lower case with underscores.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid_input",
+            Self::NotFound => "not_found",
+            Self::Refused => "refused",
+            Self::OfferChanged => "offer_changed",
+            Self::WrongCode => "wrong_code",
+            Self::NetworkLost => "network_lost",
+            Self::Disk => "disk",
+            Self::Stream => "stream",
+            Self::Panicked => "panicked",
+            Self::Verification => "verification",
+            Self::UnsafeName => "unsafe_name",
+            Self::Partial => "partial",
+            Self::Protocol => "protocol",
+            Self::Cancelled => "cancelled",
+            Self::Postponed => "postponed",
+            Self::ReceivedElsewhere => "received_elsewhere",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// The typed reason behind an [`Error`].
@@ -167,7 +197,18 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.cause {
+            Some(Cause::Transfer(TransferError::Stream { source: Some(source), .. })) => {
+                Some(source.error())
+            }
+            Some(Cause::State(error)) => Some(error),
+            Some(Cause::NotMet(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl From<TransferError> for Error {
     fn from(error: TransferError) -> Self {
@@ -178,6 +219,8 @@ impl From<TransferError> for Error {
             TransferError::NetworkLost { .. } => ErrorKind::NetworkLost,
             TransferError::Cancelled { .. } => ErrorKind::Cancelled,
             TransferError::Disk { .. } => ErrorKind::Disk,
+            TransferError::Stream { .. } => ErrorKind::Stream,
+            TransferError::Panicked { .. } => ErrorKind::Panicked,
             TransferError::Verification { .. } => ErrorKind::Verification,
             TransferError::Partial { .. } => ErrorKind::Partial,
             TransferError::UnsafeName { .. } => ErrorKind::UnsafeName,
@@ -221,11 +264,13 @@ impl From<TicketError> for Error {
 
 #[cfg(test)]
 mod tests {
+    use wraith_transfer::LostReason;
+
     use super::*;
 
     #[test]
     fn an_error_of_the_transfer_keeps_its_type_and_whether_it_resumes() {
-        let error: Error = TransferError::NetworkLost { why: "gone".into() }.into();
+        let error: Error = TransferError::NetworkLost { why: LostReason::IdleTimeout }.into();
         assert_eq!(error.kind(), ErrorKind::NetworkLost);
         assert!(error.is_resumable() && error.transfer().is_some());
         let refused: Error = TransferError::Refused { why: String::new() }.into();

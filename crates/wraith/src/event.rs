@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wraith_crypto::NodeId;
 use wraith_discovery::{Code, PlaceError, PlaceName};
 use wraith_files::{Change, Tree};
-use wraith_transfer::{FileStatus, SendReport};
+use wraith_transfer::{FileStatus, LostReason, Role, SendReport};
 
 use crate::{Addr, Error, Route, Suite};
 
@@ -148,10 +148,19 @@ pub enum Event {
     StateNotStored(String),
     /// The connection was lost. This side searches for the peer again, or waits for it.
     ConnectionLost {
-        /// The reason as text.
-        why: String,
+        /// The reason.
+        why: LostReason,
         /// Seconds until this side gives up.
         seconds_left: u64,
+    },
+    /// A user or program stopped the transfer. It was not the network.
+    Stopped {
+        /// The side that stopped.
+        by: Role,
+        /// Seconds for which the offer keeps the place of the receiver that stopped
+        /// ([`OfferBuilder::keep_place`](crate::OfferBuilder::keep_place)). `None`: this side ends,
+        /// or waits for another receiver.
+        seconds_left: Option<u64>,
     },
     /// A peer used a ticket that a code had delivered to another machine. The peer was rejected.
     UnauthorizedPeer,

@@ -8,12 +8,14 @@
 //! [`Event::Done`] or [`Event::Failed`], is never dropped and comes exactly once.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+use wraith_transfer::TransferError;
 
 use crate::error::Error;
 use crate::event::{Event, Observer};
@@ -132,6 +134,11 @@ impl EventPublisher {
     /// Publishes the final event, unless there was one already. No event follows it; a stream
     /// opened later gets only this one.
     pub(crate) fn end(&self, result: Result<(), Error>) {
+        if let Err(error) = &result
+            && let Some(&TransferError::Cancelled { role }) = error.transfer()
+        {
+            self.publish(Event::Stopped { by: role, seconds_left: None });
+        }
         let last = result.map_or_else(Event::Failed, |()| Event::Done);
         if self.is_over.swap(true, Relaxed) {
             return;
@@ -144,7 +151,8 @@ impl EventPublisher {
         let readers = std::mem::take(&mut streams.readers);
         drop(streams);
         if let Some(observer) = self.observer.get() {
-            observer.event(None, &last);
+            // The work may have ended because of an earlier panic of this observer.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.event(None, &last)));
         }
         for reader in readers.iter().filter_map(Weak::upgrade) {
             Queue::push(&reader, last.clone());

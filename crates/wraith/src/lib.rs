@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 mod api;
+mod blocking_io;
 mod engine;
 mod error;
 mod event;
@@ -20,6 +21,8 @@ pub mod place;
 mod progress;
 mod report;
 mod route;
+#[cfg(feature = "serde")]
+mod serialize;
 mod service;
 mod settings;
 pub mod state;
@@ -42,7 +45,7 @@ pub use service::{ConnectBuilder, Service, ServiceBuilder};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,
-    PlaceError, PlaceName, Places, Query, Ticket, TicketError,
+    PlaceError, PlaceName, Places, Query, Ticket, TicketError, TicketKind,
 };
 pub use wraith_files::{Change, Entry, RelPath, Tree};
 /// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets and sealed
@@ -53,8 +56,8 @@ pub use wraith_transfer::Event as TransferEvent;
 /// An offer in its wire form.
 pub use wraith_transfer::Offer as OfferMessage;
 pub use wraith_transfer::{
-    ActiveFile, Conflicts, Durability, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed,
-    Receipt, ReceiveReport, Role, SendReport, TransferError, close,
+    ActiveFile, Conflicts, Durability, FileStatus, IoFailure, LostReason, OnConflict, Preview,
+    PreviewOutcome, Previewed, Receipt, ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
     Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, KEY_AGREEMENT, Policy,

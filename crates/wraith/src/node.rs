@@ -22,6 +22,7 @@ use wraith_transport::{
     AccessKey, Addr, Algorithm, Config, Endpoint, EndpointConfig, SharedHandshakeLog,
 };
 
+use crate::engine::task::NodeTasks;
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer};
 use crate::route::{Route, Routes};
@@ -70,6 +71,7 @@ struct Inner {
     policy: Policy,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
+    tasks: NodeTasks,
 }
 
 /// Configures a [`Node`].
@@ -253,6 +255,7 @@ impl NodeBuilder {
             policy,
             qlog,
             runtime,
+            tasks: NodeTasks::default(),
         })))
     }
 }
@@ -266,6 +269,21 @@ impl Node {
     /// Returns the NodeId of this node.
     pub fn id(&self) -> NodeId {
         self.0.identity.node_id()
+    }
+
+    /// Cancels all offers, fetches and listeners of this node, and waits until their peers are
+    /// notified and received data is stored, at most 5 s. Services accept no more callers; raw
+    /// connections stay open. Later operations of this node fail with
+    /// [`ErrorKind::Cancelled`].
+    ///
+    /// A program calls this before it ends. Drop of the last handle cancels nothing that was
+    /// detached.
+    pub async fn close(&self) {
+        self.0.tasks.close().await;
+    }
+
+    pub(crate) fn tasks(&self) -> &NodeTasks {
+        &self.0.tasks
     }
 
     /// Returns the configured meeting places.

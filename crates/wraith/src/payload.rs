@@ -6,9 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use tokio::io::AsyncRead;
 use wraith_files::{RelPath, Walk, shown};
 use wraith_transfer::StreamSource;
 
+use crate::blocking_io::Blocking;
 use crate::error::{Error, ErrorKind, plain};
 
 /// The content of an offer.
@@ -28,6 +30,10 @@ impl Payload {
 
     /// A byte stream that is read once. A receiver without a stream target stores it as a file of
     /// this name. `size` is for display only.
+    ///
+    /// A thread of its own calls `input`, which may block for any time. Nothing is read before a
+    /// receiver has accepted. If `input` fails or panics, both sides end with
+    /// [`ErrorKind::Stream`] or [`ErrorKind::Panicked`].
     pub fn reader(
         name: impl Into<String>,
         size: Option<u64>,
@@ -36,6 +42,18 @@ impl Payload {
         let stream_name = name.into();
         let stream = Some(StreamSource::new(stream_name.clone(), size, input));
         Self { paths: Vec::new(), stream, stream_name }
+    }
+
+    /// Like [`reader`](Self::reader), for an asynchronous reader such as a socket of tokio.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime. The reader is polled in the runtime of this call.
+    pub fn async_reader(
+        name: impl Into<String>,
+        size: Option<u64>,
+        input: impl AsyncRead + Send + 'static,
+    ) -> Self {
+        Self::reader(name, size, Blocking::new(input))
     }
 
     /// Validates the paths, each alone and against the others, and makes them absolute. Links are

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use wraith_discovery::{Capability, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
@@ -69,7 +70,8 @@ impl ServiceBuilder {
         let socket = node.bind_accepting(address, vec![access_key], history)?;
         let paths = SocketPaths::for_dialling(&node, socket);
         let ticket = Ticket::new(node.id(), capability, paths.addresses(None)).of_service();
-        Ok(Service { ticket, paths, pending: PendingCallers::default() })
+        let closed = node.tasks().token().clone();
+        Ok(Service { ticket, paths, pending: PendingCallers::default(), closed })
     }
 }
 
@@ -87,6 +89,8 @@ pub struct Service {
     ticket: Ticket,
     paths: SocketPaths,
     pending: PendingCallers,
+    /// Cancelled when the node is closed.
+    closed: CancellationToken,
 }
 
 impl Service {
@@ -95,10 +99,12 @@ impl Service {
         &self.ticket
     }
 
-    /// Returns the next connection of a peer that has the ticket. Cancel-safe.
+    /// Returns the next connection of a peer that has the ticket. `None`: the node was closed
+    /// ([`Node::close`]). Cancel-safe.
     pub async fn accept(&mut self) -> Option<Connection> {
         loop {
             tokio::select! {
+                () = self.closed.cancelled() => return None,
                 connection = self.paths.endpoint().accept() => {
                     let capability = self.ticket.capability().clone();
                     self.pending.add(authorize(connection?, capability));
@@ -110,6 +116,15 @@ impl Service {
                 }
             }
         }
+    }
+
+    /// Ends the service gracefully. Accepts no more callers, delivers the finished streams of its
+    /// connections, also of those that [`Self::accept`] returned, closes these connections, and
+    /// waits for that, at most 3 s.
+    pub async fn close(self) {
+        self.paths.endpoint().start_close();
+        self.paths.endpoint().closed().await;
+        self.paths.close().await;
     }
 }
 

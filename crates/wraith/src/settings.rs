@@ -46,6 +46,8 @@ pub(crate) struct SendSettings {
     pub receipt: Option<PathBuf>,
     /// Number of receivers. `None`: any number, until the offer is stopped.
     pub receivers: Option<u32>,
+    /// The only receiver may come again after it has stopped.
+    pub keep_place: bool,
     pub timeouts: Timeouts,
 }
 

@@ -24,9 +24,11 @@ fn place() -> PathBuf {
 
 /// Types that no function signature names. The C API passes them as plain integers, because a value
 /// may be one that a later version adds.
-const NUMBERS: [&str; 6] = [
+const NUMBERS: [&str; 8] = [
     "wraith_event_kind_t",
     "wraith_file_status_t",
+    "wraith_lost_reason_t",
+    "wraith_role_t",
     "wraith_answer_t",
     "wraith_offer_to_t",
     "wraith_on_conflict_t",

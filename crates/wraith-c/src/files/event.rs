@@ -41,8 +41,8 @@ pub enum wraith_event_kind_t {
     WRAITH_EVENT_NOTE = 13,
     /// Progress: `count` files and `bytes` bytes are settled.
     WRAITH_EVENT_PROGRESS = 14,
-    /// The connection was lost for the reason `text`. This side searches for the other for `count`
-    /// more seconds.
+    /// The connection was lost for the reason `text`; `detail` is a `wraith_lost_reason_t`. This
+    /// side searches for the other for `count` more seconds.
     WRAITH_EVENT_CONNECTION_LOST = 15,
     /// A receiver confirmed everything; it has `count` files with `bytes` bytes now.
     WRAITH_EVENT_SENT = 16,
@@ -69,9 +69,64 @@ pub enum wraith_event_kind_t {
     /// One of several receivers did not get everything; see `status` and `text`. The others are
     /// still served.
     WRAITH_EVENT_RECEIVER_FAILED = 26,
+    /// A user or program stopped the transfer; `detail` is the side, a `wraith_role_t`. It was not
+    /// the network.
+    WRAITH_EVENT_STOPPED = 27,
 }
 
 use wraith_event_kind_t::*;
+
+/// A side of a transfer.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_role_t {
+    /// The side that offers.
+    WRAITH_SENDER = 1,
+    /// The side that fetches.
+    WRAITH_RECEIVER = 2,
+}
+
+/// Why a connection was lost. Later versions add numbers; treat unknown ones as
+/// `WRAITH_LOST_OTHER`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_lost_reason_t {
+    /// Any other reason.
+    WRAITH_LOST_OTHER = 0,
+    /// No packet arrived from the peer for some seconds.
+    WRAITH_LOST_IDLE_TIMEOUT = 1,
+    /// The peer did not answer the handshake.
+    WRAITH_LOST_NO_ANSWER = 2,
+    /// Packets arrived, but no data.
+    WRAITH_LOST_STALLED = 3,
+    /// The peer did not send a message of the transfer protocol in time.
+    WRAITH_LOST_NO_MESSAGE = 4,
+    /// The path carries only packets that are too small.
+    WRAITH_LOST_PATH_MTU = 5,
+    /// The peer ended the connection without a reason that ends the transfer.
+    WRAITH_LOST_BY_PEER = 6,
+}
+
+fn lost_reason(why: &wraith::LostReason) -> wraith_lost_reason_t {
+    use wraith::LostReason as Why;
+    use wraith_lost_reason_t::*;
+    match why {
+        Why::IdleTimeout => WRAITH_LOST_IDLE_TIMEOUT,
+        Why::NoAnswer => WRAITH_LOST_NO_ANSWER,
+        Why::Stalled { .. } => WRAITH_LOST_STALLED,
+        Why::NoMessage { .. } => WRAITH_LOST_NO_MESSAGE,
+        Why::PathMtu => WRAITH_LOST_PATH_MTU,
+        Why::ClosedByPeer { .. } | Why::ReportedByPeer(_) => WRAITH_LOST_BY_PEER,
+        _ => WRAITH_LOST_OTHER,
+    }
+}
+
+fn role(role: wraith::Role) -> wraith_role_t {
+    match role {
+        wraith::Role::Sender => wraith_role_t::WRAITH_SENDER,
+        wraith::Role::Receiver => wraith_role_t::WRAITH_RECEIVER,
+    }
+}
 
 /// The result for one file.
 #[repr(u32)]
@@ -242,10 +297,14 @@ impl Event {
                 Self { path: path.clone(), text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
             }
             LibraryEvent::ConnectionLost { why, seconds_left } => Self {
-                text: why.clone(),
+                text: why.to_string(),
+                detail: lost_reason(why) as u32,
                 count: *seconds_left,
                 ..Self::new(WRAITH_EVENT_CONNECTION_LOST)
             },
+            LibraryEvent::Stopped { by, .. } => {
+                Self { detail: role(*by) as u32, ..Self::new(WRAITH_EVENT_STOPPED) }
+            }
             LibraryEvent::Sent { report } => Self {
                 bytes: report.receipt.bytes,
                 count: report.receipt.verified,

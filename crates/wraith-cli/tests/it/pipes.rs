@@ -216,12 +216,12 @@ fn a_reader_that_ends_early_ends_both_sides_with_a_word() {
     });
     let mut receiver = receive(&world, &ticket);
     receiver.out.take().unwrap().read_exact(&mut [0; 10]).unwrap();
-    let events = receiver.finish(1);
+    let events = receiver.finish(7);
     let told = |event: &Value| event["message"].as_str().unwrap().to_owned();
     let here = told(last(&events, "error"));
     assert!(here.contains("the program that reads the output ended"), "{here}");
     let sent = sender.finish();
-    let there = told(sent.expect_error(1));
+    let there = told(sent.expect_error(7));
     assert!(there.contains("the program that reads the output ended"), "{there}");
     writer.join().unwrap();
 }

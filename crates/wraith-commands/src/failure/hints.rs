@@ -15,9 +15,9 @@ pub fn exit(error: &Error) -> Exit {
         ErrorKind::NotFound => Exit::PeerNotFound,
         ErrorKind::Refused | ErrorKind::OfferChanged => Exit::Refused,
         ErrorKind::WrongCode => Exit::WrongCode,
-        // The user of the other side may run the command again.
+        // The same command continues.
         ErrorKind::NetworkLost | ErrorKind::Cancelled => Exit::NetworkLost,
-        ErrorKind::Disk => Exit::Disk,
+        ErrorKind::Disk | ErrorKind::Stream => Exit::Disk,
         ErrorKind::Verification => Exit::Verification,
         ErrorKind::Partial => Exit::Partial,
         ErrorKind::UnsafeName => Exit::UnsafeName,
@@ -65,9 +65,12 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
             }
             Role::Receiver => "the sender got the list of them, with the reasons".to_owned(),
         }),
-        // Both sides have ended with this error.
-        _ if matches!(error.kind(), ErrorKind::Disk | ErrorKind::Partial)
-            && role == Role::Receiver =>
+        // Both sides have ended with this error. The end of this side's own stop is reported
+        // elsewhere.
+        _ if matches!(
+            error.kind(),
+            ErrorKind::Disk | ErrorKind::Partial | ErrorKind::Cancelled
+        ) && role == Role::Receiver =>
         {
             failure.hint(format!("once the sender runs again, to continue: {again}"))
         }

@@ -109,7 +109,8 @@ impl Observer for ReceiveNarrator {
             }
             LibraryEvent::ConnectionLost { why, seconds_left } => {
                 self.set_awaiting_offer(false);
-                self.reporter.reconnecting(why, *seconds_left);
+                let why = format!("the connection was lost: {why}");
+                self.reporter.reconnecting(&why, *seconds_left);
             }
             LibraryEvent::Path { peer, remote, route, why } => {
                 self.narrator.path(*peer, remote, *route, why.as_deref());

@@ -198,9 +198,17 @@ impl Observer for SendNarrator {
                 self.receiver_ended(receiver);
             }
             LibraryEvent::ConnectionLost { why, seconds_left } => {
-                reporter.reconnecting(why, *seconds_left);
+                reporter.reconnecting(&format!("the connection was lost: {why}"), *seconds_left);
                 self.report_progress();
                 self.served.send_modify(HashSet::clear);
+            }
+            LibraryEvent::Stopped { by, seconds_left: Some(seconds_left) } => {
+                reporter.reconnecting(&format!("stopped by the {by}'s user"), *seconds_left);
+                self.report_progress();
+                self.served.send_modify(HashSet::clear);
+            }
+            LibraryEvent::Stopped { by: Role::Receiver, seconds_left: None } => {
+                self.receiver_ended(receiver);
             }
             LibraryEvent::ReceiverReconnected => self.receiver_ended(receiver),
             LibraryEvent::UnauthorizedPeer => {

@@ -32,4 +32,6 @@ pub use cubic::Cubic;
 pub use factory::{ControllerFactory, Start};
 pub use window::{WINDOW_BYTES_MAX, initial_window, minimum_window, send_quantum};
 
+/// The clock of the calls to a [`Controller`].
+pub use crate::Time;
 pub use crate::measure::{LostPacket, RateSample, Rtt};

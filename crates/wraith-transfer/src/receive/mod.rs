@@ -342,7 +342,7 @@ pub fn receive(
         &options.cancel,
         LocalFolders::target(&options.target),
     );
-    let result = negotiate(&session, &mut options).and_then(|negotiated| match negotiated {
+    let result = session.catch_panic(|| match negotiate(&session, &mut options)? {
         Negotiated::Tree(tree) => run(&session, &options, *tree),
         Negotiated::Stream(stream) => stream::run(&session, &options, *stream),
     });

@@ -5,7 +5,7 @@
 //! written. While the consumer does not read, a write blocks, and the stream blocks with it. This
 //! is the backpressure.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
@@ -18,7 +18,7 @@ use super::send_receipt::{conclude, unsigned};
 use super::{ReceiveOptions, ReceiveReport};
 use crate::content_digest::ContentDigest;
 use crate::control::ControlWriter;
-use crate::error::{TransferError, shown};
+use crate::error::{Role, TransferError, shown};
 use crate::events::{Event, InPlace};
 use crate::exception::{Exception, FileStatus};
 use crate::limits::TAKEN_BYTES;
@@ -203,7 +203,7 @@ fn receive(
             writer.send(session, &Message::Taken(Taken { bytes: told }))?;
         }
     }
-    state.flush(session)?;
+    state.flush()?;
     pieces.read_to_end()
 }
 
@@ -284,9 +284,9 @@ impl StreamOutput {
 
     fn write(&mut self, session: &Session, bytes: &[u8]) -> Result<(), TransferError> {
         match &mut self.sink {
-            Sink::Output(output) => output
-                .write_all(bytes)
-                .map_err(|error| output_failed(session, self.written, &error)),
+            Sink::Output(output) => {
+                output.write_all(bytes).map_err(|error| output_failed(self.written, error))
+            }
             Sink::Folder(file) => {
                 let file = file.as_mut().expect("it was opened before anything is written");
                 file.write(bytes).map_err(|error| session.disk(error))
@@ -294,9 +294,9 @@ impl StreamOutput {
         }
     }
 
-    fn flush(&mut self, session: &Session) -> Result<(), TransferError> {
+    fn flush(&mut self) -> Result<(), TransferError> {
         let Sink::Output(output) = &mut self.sink else { return Ok(()) };
-        output.flush().map_err(|error| output_failed(session, self.written, &error))
+        output.flush().map_err(|error| output_failed(self.written, error))
     }
 
     /// Gives the file its name, and returns its durability. No file for a writer.
@@ -328,12 +328,13 @@ impl StreamOutput {
     }
 }
 
-fn output_failed(session: &Session, written: u64, error: &std::io::Error) -> TransferError {
-    if error.kind() == ErrorKind::BrokenPipe {
-        let what = format!(
+fn output_failed(written: u64, error: io::Error) -> TransferError {
+    let what = if error.kind() == ErrorKind::BrokenPipe {
+        format!(
             "the program that reads the output ended after about {written} bytes; the rest was not written"
-        );
-        return TransferError::Other { what };
-    }
-    session.disk(format!("cannot write to standard output: {}", plain(error)))
+        )
+    } else {
+        format!("cannot write the received stream: {}", plain(&error))
+    };
+    TransferError::Stream { role: Role::Receiver, what, source: Some(error.into()) }
 }

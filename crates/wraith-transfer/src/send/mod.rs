@@ -210,11 +210,13 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
         LocalFolders::sources(&options.paths),
     );
     options.rate.apply_to(&session.connection);
-    let result =
-        negotiate(&session, options).and_then(|mut negotiated| match negotiated.source.take() {
+    let result = session.catch_panic(|| {
+        let mut negotiated = negotiate(&session, options)?;
+        match negotiated.source.take() {
             Some(source) => stream::run(&session, options, negotiated, &source),
             None => run(&session, options, negotiated),
-        });
+        }
+    });
     options.rate.release();
     session.conclude(result)
 }

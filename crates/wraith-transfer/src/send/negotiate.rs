@@ -38,9 +38,7 @@ pub(super) fn negotiate(
 ) -> Result<Negotiated, TransferError> {
     let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
-        return Err(TransferError::NetworkLost {
-            why: "the receiver did not open the control stream".into(),
-        });
+        return Err(session.no_message(NEGOTIATION_TIMEOUT));
     };
     let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));

@@ -8,15 +8,24 @@
 //!
 //! Each piece carries the BLAKE3 hash of all bytes up to its end. This hash proves that the stream
 //! is unbroken from its first byte. The hash of the last piece is the root.
+//!
+//! A thread of its own calls the reader, which may block for any time. The thread ends with the
+//! stream, with an error or a panic of the reader, or at the first return of the reader after the
+//! last [`StreamSource`] was dropped.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 
 use bytes::Bytes;
+use wraith_files::plain;
 
+use crate::error::{Role, TransferError};
 use crate::limits::KEPT_BYTES_MAX;
 use crate::lock::lock;
 use crate::record::STREAM_PIECE_BYTES_MAX;
@@ -38,14 +47,31 @@ pub(crate) enum NextPiece {
         total: u64,
         root: [u8; 32],
     },
-    Failed(String),
+    Failed(TransferError),
     /// The transfer is over.
     Stopped,
 }
 
 /// A byte stream to send. Cheap to clone.
 #[derive(Clone)]
-pub struct StreamSource(Arc<Inner>);
+pub struct StreamSource(Arc<SourceHandle>);
+
+/// The part that all clones share, but not the thread that reads. Drop stops that thread.
+struct SourceHandle(Arc<Inner>);
+
+impl Deref for SourceHandle {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Drop for SourceHandle {
+    fn drop(&mut self) {
+        lock(&self.state).is_closed = true;
+        self.changed.notify_all();
+    }
+}
 
 struct Inner {
     name: String,
@@ -64,7 +90,9 @@ struct SourceState {
     confirmed: u64,
     /// Number of bytes read.
     read: u64,
-    ended: Option<Result<[u8; 32], String>>,
+    ended: Option<Result<[u8; 32], TransferError>>,
+    /// Nobody waits for the stream any more.
+    is_closed: bool,
 }
 
 struct Piece {
@@ -94,9 +122,10 @@ impl StreamSource {
             confirmed: 0,
             read: 0,
             ended: None,
+            is_closed: false,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self(Arc::new(Inner { name, size, state, changed }))
+        Self(Arc::new(SourceHandle(Arc::new(Inner { name, size, state, changed }))))
     }
 
     /// Creates a stream with the content of a regular file.
@@ -126,11 +155,15 @@ impl StreamSource {
             return Err("the receiver lacks bytes that are no longer kept; send the stream again");
         }
         state.confirm(at);
-        if let Some(input) = state.input.take() {
-            let inner = Arc::clone(&self.0);
-            std::thread::spawn(move || inner.read(input));
-        }
+        let input = state.input.take();
         drop(state);
+        if let Some(input) = input {
+            let inner = Arc::clone(&self.0.0);
+            let reader = thread::Builder::new().name("wraith-reader".into());
+            if let Err(error) = reader.spawn(move || inner.run(input)) {
+                self.0.end(Err(self.0.failure("cannot start a thread", Some(error))));
+            }
+        }
         self.wake();
         Ok(())
     }
@@ -159,7 +192,7 @@ impl StreamSource {
             let first = state.kept.partition_point(|piece| piece.start < at);
             if let Some(piece) = state.kept.get(first) {
                 if piece.start != at {
-                    return NextPiece::Failed("the stream has changed; send it again".into());
+                    return NextPiece::Failed(self.0.failure("the stream has changed", None));
                 }
                 return NextPiece::Piece { bytes: piece.bytes.clone(), check: piece.check };
             }
@@ -168,7 +201,9 @@ impl StreamSource {
                     return NextPiece::End { total: at, root: *root };
                 }
                 Some(Ok(_)) => {
-                    return NextPiece::Failed("the stream is shorter than it was".into());
+                    return NextPiece::Failed(
+                        self.0.failure("the stream has become shorter", None),
+                    );
                 }
                 Some(Err(why)) => return NextPiece::Failed(why.clone()),
                 None => {}
@@ -185,22 +220,32 @@ impl StreamSource {
 }
 
 impl Inner {
-    /// Reads to the end, pausing while there is no room.
-    fn read(&self, mut input: Box<dyn Read + Send>) {
+    /// Reads to the end, and records how it ended.
+    fn run(&self, input: Box<dyn Read + Send>) {
+        // The reader is the application's. It is dropped in the call, also after a panic.
+        let result = catch_unwind(AssertUnwindSafe(|| self.read(input)));
+        self.end(
+            result.unwrap_or_else(|panic| Err(TransferError::panicked(Role::Sender, &*panic))),
+        );
+    }
+
+    /// Reads to the end, pausing while there is no room. Returns the root.
+    fn read(&self, mut input: Box<dyn Read + Send>) -> Result<[u8; 32], TransferError> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = Vec::new();
-        loop {
-            self.wait_for_room();
+        while self.wait_for_room() {
             buffer.resize(STREAM_PIECE_BYTES_MAX, 0);
             let read = match input.read(&mut buffer) {
                 Ok(read) => read,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    return self.end(Err(format!("cannot read {}: {error}", self.name)));
-                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.failure(&plain(&error), Some(error))),
             };
             if read == 0 {
-                return self.end(Ok(*hasher.finalize().as_bytes()));
+                return Ok(*hasher.finalize().as_bytes());
+            }
+            if read > buffer.len() {
+                let why = "the reader returned more bytes than it was asked for";
+                return Err(self.failure(why, Some(io::Error::other(why))));
             }
             hasher.update(&buffer[..read]);
             let check = *hasher.finalize().as_bytes();
@@ -213,18 +258,26 @@ impl Inner {
             lock(&self.state).push(bytes, check);
             self.changed.notify_all();
         }
+        Err(self.failure("nobody waits for it any more", None))
     }
 
-    fn wait_for_room(&self) {
+    /// Waits for room. Returns false if nobody waits for the stream any more.
+    fn wait_for_room(&self) -> bool {
         let mut state = lock(&self.state);
-        while state.kept_bytes >= KEPT_BYTES_MAX {
+        while state.kept_bytes >= KEPT_BYTES_MAX && !state.is_closed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        !state.is_closed
     }
 
-    fn end(&self, how: Result<[u8; 32], String>) {
+    fn end(&self, how: Result<[u8; 32], TransferError>) {
         lock(&self.state).ended = Some(how);
         self.changed.notify_all();
+    }
+
+    fn failure(&self, why: &str, error: Option<io::Error>) -> TransferError {
+        let what = format!("cannot read {}: {why}", wraith_files::shown(self.name.as_bytes()));
+        TransferError::Stream { role: Role::Sender, what, source: error.map(Into::into) }
     }
 }
 
@@ -297,6 +350,54 @@ mod tests {
         source.resume_at(70_000).unwrap();
         assert_eq!(all_from(&source, 70_000), (bytes[70_000..].to_vec(), root));
         assert!(source.confirm(100_001).is_err());
+    }
+
+    /// Reads with the function, and reports its drop.
+    struct Custom<F>(F, #[expect(dead_code, reason = "dropped")] std::sync::mpsc::Sender<()>);
+
+    impl<F: FnMut(&mut [u8]) -> io::Result<usize>> Read for Custom<F> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.0(out)
+        }
+    }
+
+    fn source_of(
+        read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+    ) -> (StreamSource, std::sync::mpsc::Receiver<()>) {
+        let (alive, dropped) = std::sync::mpsc::channel();
+        (StreamSource::new("x".into(), None, Custom(read, alive)), dropped)
+    }
+
+    #[test]
+    fn a_reader_that_fails_panics_or_returns_too_much_ends_the_stream() {
+        fn failure(
+            read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static,
+        ) -> TransferError {
+            let (source, dropped) = source_of(read);
+            source.resume_at(0).unwrap();
+            let NextPiece::Failed(error) = source.next(0, || false) else { panic!("no failure") };
+            assert!(dropped.recv().is_err(), "the reader is dropped");
+            error
+        }
+        let panicked = failure(|_| panic!("boom {}", 1));
+        let what = "boom 1".to_owned();
+        assert_eq!(panicked, TransferError::Panicked { role: Role::Sender, what });
+        for error in [failure(|_| Err(io::Error::other("odd"))), failure(|out| Ok(out.len() + 1))] {
+            let TransferError::Stream { role: Role::Sender, source: Some(_), .. } = error else {
+                panic!("{error:?}");
+            };
+        }
+    }
+
+    #[test]
+    fn the_reader_is_dropped_with_the_last_handle_of_its_stream() {
+        let (source, dropped) = source_of(|out| Ok(out.len()));
+        let other = source.clone();
+        source.resume_at(0).unwrap();
+        drop(source);
+        assert!(matches!(other.next(0, || false), NextPiece::Piece { .. }));
+        drop(other);
+        assert!(dropped.recv().is_err(), "its thread ends, although nobody takes the pieces");
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(
                 send([end.into(), Bytes::new()])?;
                 return stream.finish().map_err(|error| session.write_failed(error));
             }
-            NextPiece::Failed(what) => return Err(session.disk(what)),
+            NextPiece::Failed(error) => return Err(error),
             NextPiece::Stopped => return Err(session.stopped()),
         }
     }

@@ -10,7 +10,7 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{RETRY_PAUSE, ReconnectWindow, may_come_back, reconnect_error};
+use super::retry::{RETRY_PAUSE, ReconnectWindow, reconnect_error};
 use super::session::SessionResult;
 use super::task::TaskState;
 use crate::Error;
@@ -83,7 +83,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
                 dialled
             }
             // The loss of an established connection is the more useful error.
-            (Err(_), Some(error)) => return Err(reconnect_error(error, timeouts.reconnect).into()),
+            (Err(_), Some(error)) => return Err(reconnect_error(error, timeouts.reconnect)),
             (Err(why), None) => return Err(transfer.not_found_error(why)),
         };
         if lost.is_none() {
@@ -116,7 +116,8 @@ pub(crate) async fn run<C: ResumableTransfer>(
             pause(token, C::ROLE).await?;
             continue;
         }
-        if !may_come_back(&error, C::ROLE) || token.is_cancelled() {
+        let TransferError::NetworkLost { why } = &error else { return Err(error.into()) };
+        if token.is_cancelled() {
             return Err(error.into());
         }
         if let (false, None, Some(silent)) =
@@ -130,9 +131,8 @@ pub(crate) async fn run<C: ResumableTransfer>(
         }
         if session.answered {
             let seconds_left = window.lost(session.progress.bytes(), timeouts.reconnect);
-            shared
-                .publisher
-                .publish(Event::ConnectionLost { why: error.to_string(), seconds_left });
+            let why = why.clone();
+            shared.publisher.publish(Event::ConnectionLost { why, seconds_left });
             lost = Some(error);
         }
         drop(dialled);

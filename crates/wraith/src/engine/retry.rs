@@ -1,35 +1,26 @@
-//! Retry policy: whether a lost transfer is worth another attempt, and until when.
+//! Retry policy: until when a lost transfer is worth another attempt.
+//!
+//! Only a lost network is waited for. A peer that stops the transfer ends it on both sides.
 
 use std::time::Duration;
 
 use wraith_discovery::TimeLimit;
-use wraith_transfer::{Role, TransferError};
+use wraith_transfer::TransferError;
 
+use crate::error::{Cause, Error, ErrorKind};
 use crate::settings::Timeouts;
 
 /// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
 /// left.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Returns true if the peer of `own` may come back: the network was lost, or the peer's user
-/// stopped it and may start it again.
-pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {
-    match error {
-        TransferError::NetworkLost { .. } => true,
-        TransferError::Cancelled { role } => *role != own,
-        _ => false,
-    }
-}
-
 /// Returns the final error of a transfer whose lost peer did not return in time.
-pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> TransferError {
-    match error {
-        TransferError::NetworkLost { why } => {
-            let why = format!("{why}; it did not come back within {} s", reconnect.as_secs());
-            TransferError::NetworkLost { why }
-        }
-        error => error,
+pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> Error {
+    if !matches!(error, TransferError::NetworkLost { .. }) {
+        return error.into();
     }
+    let message = format!("{error}; it did not come back within {} s", reconnect.as_secs());
+    Error::because(ErrorKind::NetworkLost, message, Cause::Transfer(error))
 }
 
 /// Waits until the limit is reached; for ever without one. Cancel-safe.
@@ -74,15 +65,6 @@ impl ReconnectWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_cancel_by_the_peer_is_retried_and_our_own_is_not() {
-        let stopped = |role| TransferError::Cancelled { role };
-        assert!(may_come_back(&stopped(Role::Sender), Role::Receiver));
-        assert!(!may_come_back(&stopped(Role::Receiver), Role::Receiver));
-        assert!(may_come_back(&TransferError::NetworkLost { why: String::new() }, Role::Sender));
-        assert!(!may_come_back(&TransferError::WrongSecret, Role::Receiver));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn only_progress_extends_the_reconnect_window() {

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wraith_transfer::{
-    Cancel, Event as TransferEvent, Progress, ReceiveOptions, ReceiveReport, SendOptions,
+    Cancel, Event as TransferEvent, Progress, ReceiveOptions, ReceiveReport, Role, SendOptions,
     SendReport, TransferError, close, receive, serve,
 };
 use wraith_transport::Connection;
 
+use super::task::CANCEL_WAIT;
 use crate::event_publisher::EventPublisher;
 use crate::state::ReceiptWriter;
 
@@ -30,8 +32,13 @@ pub(crate) struct TransferStop {
 impl TransferStop {
     pub fn now(&self) {
         self.cancel.cancel();
-        self.connection.close(close::CANCELLED, "");
+        self.connection.close(stop_code(), "");
     }
+}
+
+/// Returns the close code for a transfer that this side stops, or whose task panicked.
+pub(crate) fn stop_code() -> u64 {
+    if thread::panicking() { close::PANICKED } else { close::CANCELLED }
 }
 
 /// Stops the transfer if it is dropped before it is disarmed.
@@ -51,8 +58,8 @@ pub(crate) async fn send(
     token: &CancellationToken,
 ) -> Result<SendReport, TransferError> {
     let (cancel, theirs) = (options.cancel.clone(), connection.clone());
-    run("wraith-send", TransferStop { cancel, connection }, token, move || serve(theirs, &options))
-        .await
+    let stop = TransferStop { cancel, connection };
+    run(Role::Sender, stop, token, move || serve(theirs, &options)).await
 }
 
 /// Receives over `connection` until everything has arrived, the transfer failed, or `token` is
@@ -63,19 +70,21 @@ pub(crate) async fn fetch(
     token: &CancellationToken,
 ) -> Result<ReceiveReport, TransferError> {
     let (cancel, theirs) = (options.cancel.clone(), connection.clone());
-    run("wraith-receive", TransferStop { cancel, connection }, token, move || {
-        receive(theirs, options)
-    })
-    .await
+    let stop = TransferStop { cancel, connection };
+    run(Role::Receiver, stop, token, move || receive(theirs, options)).await
 }
 
 async fn run<R: Send + 'static>(
-    name: &str,
+    role: Role,
     stop: TransferStop,
     token: &CancellationToken,
     work: impl FnOnce() -> Result<R, TransferError> + Send + 'static,
 ) -> Result<R, TransferError> {
     let (result_tx, mut ended) = oneshot::channel();
+    let name = match role {
+        Role::Sender => "wraith-send",
+        Role::Receiver => "wraith-receive",
+    };
     let thread =
         thread::Builder::new().name(name.into()).spawn(move || drop(result_tx.send(work())));
     if let Err(error) = thread {
@@ -87,10 +96,15 @@ async fn run<R: Send + 'static>(
         result = &mut ended => result,
         () = token.cancelled() => {
             guard.0.iter().for_each(TransferStop::now);
-            ended.await
+            // A writer of the application may block for ever.
+            match timeout(CANCEL_WAIT, &mut ended).await {
+                Ok(result) => result,
+                Err(_) => Ok(Err(TransferError::Cancelled { role })),
+            }
         }
     };
     guard.0 = None;
+    // The engine catches panics, so a thread that ends has sent its result.
     result.unwrap_or_else(|_| Err(TransferError::Other { what: "a transfer thread died".into() }))
 }
 

@@ -13,16 +13,55 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::Observer;
 use crate::event_publisher::{EventPublisher, Events};
+use crate::node::Node;
 use crate::progress::{Meter, ProgressReader};
 
 /// How long a cancelled operation may take to notify its peers and store its data. After that, the
 /// wait ends, but the shutdown continues.
-const CANCEL_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
 type Outcome<R> = Option<Result<Arc<R>, Error>>;
+
+/// The tasks of a node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NodeTasks {
+    /// Parent of the tokens of all tasks.
+    token: CancellationToken,
+    running: watch::Sender<usize>,
+}
+
+impl NodeTasks {
+    /// Returns the token that is cancelled when the node is closed.
+    pub fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// Cancels all tasks, also later ones, and waits for their ends.
+    pub async fn close(&self) {
+        self.token.cancel();
+        let mut running = self.running.subscribe();
+        // This side keeps the channel open.
+        let ended = running.wait_for(|running| *running == 0);
+        let _ = tokio::time::timeout(CANCEL_WAIT, ended).await;
+    }
+
+    fn begin(&self) -> CountedTask {
+        self.running.send_modify(|running| *running += 1);
+        CountedTask(self.running.clone())
+    }
+}
+
+/// One of the running tasks of a node.
+struct CountedTask(watch::Sender<usize>);
+
+impl Drop for CountedTask {
+    fn drop(&mut self) {
+        self.0.send_modify(|running| *running -= 1);
+    }
+}
 
 /// State shared by the work and its handle.
 #[derive(Clone, Debug)]
@@ -30,29 +69,47 @@ pub(crate) struct TaskState {
     pub publisher: Arc<EventPublisher>,
     pub meter: Arc<Meter>,
     pub token: CancellationToken,
+    tasks: NodeTasks,
 }
 
 impl TaskState {
-    pub fn new(publisher: EventPublisher) -> Self {
+    pub fn new(node: &Node, publisher: EventPublisher) -> Self {
+        let tasks = node.tasks().clone();
         Self {
             publisher: Arc::new(publisher),
             meter: Arc::default(),
-            token: CancellationToken::new(),
+            token: tasks.token.child_token(),
+            tasks,
         }
     }
 }
 
-/// Ends the event streams on drop, even if the runtime shuts down during the work.
-struct EndOnDrop(Arc<EventPublisher>);
+/// Ends the event streams and stores the result on drop, even if the runtime shuts down during the
+/// work, or if an observer panics in it.
+struct EndOnDrop<R> {
+    publisher: Arc<EventPublisher>,
+    outcome: watch::Sender<Outcome<R>>,
+    result: Outcome<R>,
+}
 
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.end(Err(runtime_ended()));
+impl<R> EndOnDrop<R> {
+    /// Ends with this result.
+    fn with(mut self, result: Result<R, Error>) {
+        self.result = Some(result.map(Arc::new));
     }
 }
 
-fn runtime_ended() -> Error {
-    Error::new(crate::ErrorKind::Other, "the runtime has ended")
+impl<R> Drop for EndOnDrop<R> {
+    fn drop(&mut self) {
+        let result = self.result.take().unwrap_or_else(|| {
+            Err(match std::thread::panicking() {
+                true => Error::new(ErrorKind::Panicked, "an observer of the transfer panicked"),
+                false => Error::new(ErrorKind::Other, "the runtime has ended"),
+            })
+        });
+        self.publisher.end(result.as_ref().map(|_| ()).map_err(Error::clone));
+        self.outcome.send_replace(Some(result));
+    }
 }
 
 /// The handle of running work.
@@ -69,12 +126,15 @@ impl<R: Send + Sync + 'static> Task<R> {
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         let (outcome_tx, outcome) = watch::channel(None);
-        let end = EndOnDrop(Arc::clone(&shared.publisher));
+        let publisher = Arc::clone(&shared.publisher);
+        let counted = shared.tasks.begin();
+        let end = EndOnDrop { publisher, outcome: outcome_tx, result: None };
         let guard = Some(shared.token.clone().drop_guard());
         runtime.spawn(async move {
-            let result = work.await.map(Arc::new);
-            end.0.end(result.as_ref().map(|_| ()).map_err(Error::clone));
-            outcome_tx.send_replace(Some(result));
+            // A panic in the work drops `work` before `end`.
+            let result = work.await;
+            end.with(result);
+            drop(counted);
         });
         Self { shared, guard, outcome }
     }
@@ -97,10 +157,9 @@ impl<R: Send + Sync + 'static> Task<R> {
 
     pub async fn finished(&self) -> Result<Arc<R>, Error> {
         let mut outcome = self.outcome.clone();
-        match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().expect("it was waited for until it is some"),
-            Err(_) => Err(runtime_ended()),
-        }
+        let outcome = outcome.wait_for(Option::is_some).await;
+        let outcome = outcome.expect("the result is stored before the sender is dropped");
+        outcome.clone().expect("it was waited for until it is some")
     }
 
     /// Cancels the work, and waits until its peers are notified and its data is stored.
@@ -108,7 +167,7 @@ impl<R: Send + Sync + 'static> Task<R> {
         self.shared.token.cancel();
         match tokio::time::timeout(CANCEL_WAIT, self.finished()).await {
             Ok(result) => result,
-            Err(_) => Err(Error::new(crate::ErrorKind::Cancelled, "stopped")),
+            Err(_) => Err(Error::new(ErrorKind::Cancelled, "stopped")),
         }
     }
 

@@ -88,7 +88,8 @@ impl FetchBuilder {
         self
     }
 
-    /// Sets how long to search for a lost sender. Default: 10 min; zero disables reconnecting.
+    /// Sets how long to search for a sender whose connection was lost. Default: 10 min; zero
+    /// disables reconnecting. A sender that stops ends the fetch at once.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
         self.settings.timeouts.reconnect = reconnect;
         self
@@ -125,7 +126,7 @@ impl FetchBuilder {
 
     fn start(self, consent: Consent) -> Transfer {
         let Self { node, source, target, settings, observer } = self;
-        let shared = TaskState::new(EventPublisher::new(observer));
+        let shared = TaskState::new(&node, EventPublisher::new(observer));
         let runtime = node.runtime().clone();
         let work = run(node, source, target, settings, consent, shared.clone());
         Transfer(Task::spawn(&runtime, shared, work))

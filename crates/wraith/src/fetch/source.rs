@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use tokio::io::AsyncWrite;
 use wraith_discovery::{Code, Ticket, TicketError};
 use wraith_transfer::{Conflicts, OnConflict, StreamTarget};
 
+use crate::blocking_io::Blocking;
 use crate::error::{Cause, Error, ErrorKind};
 
 /// The source of a fetch.
@@ -80,9 +82,22 @@ impl Target {
     }
 
     /// Writes a stream or a single file to this writer. Each chunk is verified before it is
-    /// written.
+    /// written. The writer is flushed at the end, and dropped.
+    ///
+    /// The thread of the transfer calls `output`, which may block for any time; the sender then
+    /// waits. A fetch that is cancelled meanwhile ends 5 s later, but its sender at once. If
+    /// `output` fails or panics, both sides end with [`ErrorKind::Stream`] or
+    /// [`ErrorKind::Panicked`].
     pub fn writer(output: impl Write + Send + 'static) -> Self {
         Self { folder: PathBuf::from("."), stream: StreamTarget::output(output) }
+    }
+
+    /// Like [`writer`](Self::writer), for an asynchronous writer such as a socket of tokio.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime. The writer is polled in the runtime of this call.
+    pub fn async_writer(output: impl AsyncWrite + Send + 'static) -> Self {
+        Self::writer(Blocking::new(output))
     }
 }
 

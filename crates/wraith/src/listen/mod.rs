@@ -135,7 +135,7 @@ impl ListenBuilder {
         };
         let allowlist = Allowlist::load(&node, accept_filter)?;
         let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
-        let shared = TaskState::new(EventPublisher::new(observer));
+        let shared = TaskState::new(&node, EventPublisher::new(observer));
         let paths =
             SocketPaths::for_accepting(&node, socket, &shared.publisher, RelayReports::Refusals);
         let (endpoint, bound) = (paths.endpoint().clone(), paths.endpoint().local_addr());
@@ -394,7 +394,7 @@ impl ListenerTask {
             return None;
         }
         let AdmittedCaller { id, gone } = self.context.callers().admit(&connection, is_contact)?;
-        let mut shared = TaskState::new(EventPublisher::default());
+        let mut shared = TaskState::new(self.context.node(), EventPublisher::default());
         // Eviction and the end of the listener both end the transfer.
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);

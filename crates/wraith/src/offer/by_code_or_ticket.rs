@@ -23,7 +23,7 @@ impl OfferBuilder {
     /// Starts an offer that waits for receivers with the code or ticket.
     pub(super) async fn offer_by_code_or_ticket(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
-        let shared = TaskState::new(EventPublisher::new(observer));
+        let shared = TaskState::new(&node, EventPublisher::new(observer));
         let prepare = |recipient: &Recipient| {
             PreparedOffer::new(&node, &payload, recipient, bind, anew, &shared)
         };

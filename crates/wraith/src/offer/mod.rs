@@ -77,6 +77,7 @@ impl OfferBuilder {
             sync: true,
             receipt: None,
             receivers: Some(1),
+            keep_place: false,
             timeouts,
         };
         let (life, bind, observer) = (None, None, None);
@@ -170,9 +171,24 @@ impl OfferBuilder {
         self
     }
 
-    /// Sets how long to wait for a lost receiver. Default: 10 min; zero disables reconnecting.
+    /// Sets how long to wait for a receiver whose connection was lost. Default: 10 min; zero
+    /// disables reconnecting. A receiver that stops is not waited for, unless
+    /// [`Self::keep_place`] is set.
     pub fn reconnect(mut self, reconnect: Duration) -> Self {
         self.settings.timeouts.reconnect = reconnect;
+        self
+    }
+
+    /// Sets whether an offer to one receiver goes on after its receiver has stopped, or wanted one
+    /// stream of an offer that is none. If true, the receiver may start a fetch again. If it had
+    /// accepted before it stopped, it has the time of [`Self::reconnect`]. Default: false, which
+    /// ends the offer with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput). Without reconnecting, it has no
+    /// effect.
+    ///
+    /// Offers to several receivers always go on.
+    pub fn keep_place(mut self, keep_place: bool) -> Self {
+        self.settings.keep_place = keep_place;
         self
     }
 

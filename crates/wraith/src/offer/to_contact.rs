@@ -42,7 +42,7 @@ impl OfferBuilder {
         let pair = ContactPair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
-        let shared = TaskState::new(EventPublisher::new(observer));
+        let shared = TaskState::new(&node, EventPublisher::new(observer));
         let recipient = Recipient::Contact(contact.node_id);
         let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
         let address = bind.unwrap_or(ANY_ADDRESS);

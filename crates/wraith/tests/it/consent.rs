@@ -9,7 +9,7 @@ use wraith::{
     Ticket, TransferError,
 };
 
-use crate::support::{LOOPBACK, event, file, node, offered, soon, within};
+use crate::support::{LOOPBACK, Wire, event, file, node, offered, soon, within};
 
 /// An offer of one file in this folder, asked for but not answered. The sender does not wait for a
 /// lost receiver.
@@ -87,12 +87,14 @@ async fn a_yes_counts_for_a_sender_that_comes_back_later() {
     let sending = crate::support::node_in(state.path());
     file(&folder.path().join("film"), 1, 200_000);
     let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
-    let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).wait_for_offer())
-        .await
-        .unwrap();
+    let wire = Wire::to(ticket.addresses()[0]).await;
+    let fetch = node().fetch(wire.ticket(&ticket), folder.path().join("to"));
+    let incoming = within(fetch.wait_for_offer()).await.unwrap();
+    wire.cut();
     within(offer.cancel()).await.unwrap_err();
     let transfer = incoming.accept(AcceptOptions::default());
     crate::support::free_again(&ticket).await;
+    wire.mend();
     let (offer, again) = offered(&sending, folder.path().join("film")).await;
     assert_eq!(again, ticket);
     within(transfer.finished()).await.unwrap().complete().unwrap();
@@ -141,10 +143,18 @@ async fn a_larger_offer_after_a_reconnect_is_not_covered_by_the_earlier_consent(
     std::fs::create_dir(&trip).unwrap();
     file(&trip.join("film"), 1, 200_000);
     let (offer, ticket) = offered(&sending, trip.as_path()).await;
-    let incoming = within(node().fetch(ticket.clone(), &to).wait_for_offer()).await.unwrap();
+    let wire = Wire::to(ticket.addresses()[0]).await;
+    let incoming = within(node().fetch(wire.ticket(&ticket), &to).wait_for_offer()).await.unwrap();
+    let heard = std::sync::Arc::<crate::support::Heard>::default();
+    incoming.observe(heard.clone());
+    wire.cut();
     within(offer.cancel()).await.unwrap_err();
+    let is_lost = |event: &Event| matches!(event, Event::ConnectionLost { .. });
+    within(crate::support::until(|| heard.events().iter().any(is_lost))).await;
     let transfer = incoming.accept(AcceptOptions::default());
     file(&trip.join("more"), 2, 10);
+    crate::support::free_again(&ticket).await;
+    wire.mend();
     let (_offer, again) = offered(&sending, trip.as_path()).await;
     assert_eq!(again, ticket);
     let error = within(transfer.finished()).await.unwrap_err();

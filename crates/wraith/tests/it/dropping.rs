@@ -18,14 +18,13 @@ use crate::support::{
 const RATE: u64 = 4_000_000;
 const BYTES: usize = 40_000_000;
 
-/// An offer and a fetch of it, neither of which waits for reconnects.
+/// An offer and a fetch of it.
 async fn under_way(folder: &Path) -> (Offer, Ticket, Transfer) {
     file(&folder.join("film"), 1, BYTES);
     let builder = node().offer(folder.join("film")).by_ticket().bind_to(LOOPBACK).rate(RATE);
-    let offer = within(builder.reconnect(Duration::ZERO).start()).await.unwrap();
+    let offer = within(builder.start()).await.unwrap();
     let ticket = offer.ticket().unwrap().clone();
-    let builder = node().fetch(ticket.clone(), folder.join("to")).reconnect(Duration::ZERO);
-    let transfer = builder.accept_all(OnConflict::Rename);
+    let transfer = node().fetch(ticket.clone(), folder.join("to")).accept_all(OnConflict::Rename);
     moves(transfer.progress()).await;
     (offer, ticket, transfer)
 }
@@ -132,7 +131,9 @@ async fn an_abandoned_request_notifies_the_sender() {
     for cancel in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         file(&folder.path().join("film"), 1, 1000);
-        let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+        let builder = node().offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
+        let offer = within(builder.keep_place(true).start()).await.unwrap();
+        let ticket = offer.ticket().unwrap().clone();
         let mut events = offer.events();
         let receiving = node();
         let mut asking = receiving.fetch(ticket.clone(), folder.path().join("to")).request_offer();
@@ -146,7 +147,7 @@ async fn an_abandoned_request_notifies_the_sender() {
             drop(asking);
         }
         soon(event(&mut events, |event| {
-            matches!(event, Event::ConnectionLost { .. } | Event::OfferPostponed).then_some(())
+            matches!(event, Event::Stopped { .. } | Event::OfferPostponed).then_some(())
         }))
         .await;
         let transfer =

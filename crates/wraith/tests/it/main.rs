@@ -1,6 +1,7 @@
 //! Integration tests of the library as an application uses it: real sockets on loopback, real
 //! files, a real rendezvous server, and the examples run against each other.
 
+mod async_io;
 mod consent;
 mod contacts;
 mod dropping;
@@ -13,4 +14,6 @@ mod own_place;
 mod raw;
 mod resuming;
 mod runtimes;
+mod serialized;
+mod stopping;
 mod support;

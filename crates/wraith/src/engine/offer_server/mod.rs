@@ -19,7 +19,7 @@ use std::thread;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use wraith_discovery::{CodeAnnouncement, CodeEvent, TimeLimit};
 use wraith_transfer::{
-    ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError, close,
+    ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError,
 };
 use wraith_transport::{Endpoint, Role as PathRole};
 
@@ -29,6 +29,7 @@ use self::sessions::{LostReceiver, Session, SessionRole};
 use super::clock_reports::ClockReports;
 use super::rediscovery::Rediscovery;
 use super::retry::{ReconnectWindow, reached, reconnect_error};
+use super::session::stop_code;
 use super::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::Node;
@@ -229,7 +230,7 @@ impl OfferServer {
                 () = reached(self.limit.as_mut()) => {
                     return Err(match self.lost.take() {
                         Some(error) => {
-                            reconnect_error(error, self.settings.timeouts.reconnect).into()
+                            reconnect_error(error, self.settings.timeouts.reconnect)
                         }
                         None => no_receiver(),
                     });
@@ -295,7 +296,7 @@ impl Drop for OfferServer {
         }
         for session in &self.sessions {
             session.options.cancel.cancel();
-            session.connection.close(close::CANCELLED, "");
+            session.connection.close(stop_code(), "");
         }
     }
 }

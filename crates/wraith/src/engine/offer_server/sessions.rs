@@ -16,7 +16,6 @@ use wraith_transfer::{
 use wraith_transport::{CloseReason, Connection};
 
 use super::{OfferServer, SessionEvent};
-use crate::engine::retry::may_come_back;
 use crate::error::Error;
 use crate::event::Event;
 use crate::state::{ReceiptWriter, StateError, UnfinishedSend};
@@ -317,14 +316,30 @@ impl OfferServer {
         self.share_rate();
         let end = match result {
             Ok(report) => self.receiver_done(&session, report, events).await,
-            Err(TransferError::Postponed) => {
+            Err(error)
+                if error == TransferError::Postponed
+                    || error == TransferError::NoStream && self.keeps_place() =>
+            {
                 let number = self.is_several().then_some(id);
                 self.shared.publisher.publish_for(number, Event::OfferPostponed);
                 self.lost = None;
                 None
             }
+            Err(TransferError::Cancelled { role: Role::Receiver })
+                if !session.has_accepted && (self.is_several() || self.keeps_place()) =>
+            {
+                let stopped = Event::Stopped { by: Role::Receiver, seconds_left: None };
+                let number = self.is_several().then_some(id);
+                self.shared.publisher.publish_for(number, stopped);
+                self.lost = None;
+                None
+            }
             Err(error) if self.is_several() => {
-                let is_lost = may_come_back(&error, Role::Sender);
+                let is_lost = matches!(
+                    error,
+                    TransferError::NetworkLost { .. }
+                        | TransferError::Cancelled { role: Role::Receiver }
+                );
                 self.shared.publisher.publish_for(Some(id), Event::ReceiverFailed(error.into()));
                 if is_lost {
                     self.keep_place(&session);
@@ -332,10 +347,7 @@ impl OfferServer {
                 }
                 None
             }
-            Err(error)
-                if may_come_back(&error, Role::Sender)
-                    && !self.settings.timeouts.reconnect.is_zero() =>
-            {
+            Err(error) if self.awaits_return(&error) => {
                 self.rediscovery.lost(session.peer).await;
                 self.wait_for_reconnect(error, session.options.progress.bytes());
                 return None;
@@ -390,13 +402,30 @@ impl OfferServer {
         receiver
     }
 
-    /// Starts to wait for a lost receiver, which may come back.
+    /// Returns whether the only receiver, which ended with `error`, may come back.
+    fn awaits_return(&self, error: &TransferError) -> bool {
+        match error {
+            TransferError::NetworkLost { .. } => !self.settings.timeouts.reconnect.is_zero(),
+            TransferError::Cancelled { role: Role::Receiver } => self.keeps_place(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the only receiver may come again after it has stopped.
+    fn keeps_place(&self) -> bool {
+        self.settings.keep_place && !self.settings.timeouts.reconnect.is_zero()
+    }
+
+    /// Starts to wait for the only receiver, which may come back.
     fn wait_for_reconnect(&mut self, error: TransferError, bytes: u64) {
         let seconds_left = self.window.lost(bytes, self.settings.timeouts.reconnect);
         self.limit = self.window.limit.clone();
-        self.shared
-            .publisher
-            .publish(Event::ConnectionLost { why: error.to_string(), seconds_left });
+        self.shared.publisher.publish(match &error {
+            TransferError::NetworkLost { why } => {
+                Event::ConnectionLost { why: why.clone(), seconds_left }
+            }
+            _ => Event::Stopped { by: Role::Receiver, seconds_left: Some(seconds_left) },
+        });
         self.lost = Some(error);
     }
 

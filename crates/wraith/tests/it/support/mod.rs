@@ -3,6 +3,7 @@
 #[path = "../../../../wraith-cli/tests/it/support/lan.rs"]
 mod lan;
 mod process;
+mod wire;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,6 +18,7 @@ use wraith_discovery::rendezvous::Server;
 
 pub use lan::own_network;
 pub use process::{alone_in_a_process, threads};
+pub use wire::Wire;
 
 /// Longer than any operation of these tests, so that a hanging test fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertArrayEquals
@@ -96,8 +97,7 @@ class TransfersTest {
 
     @Test
     fun `a transfer is cancelled in the middle and the sender is told`() = within {
-        // A sender that does not wait for the receiver to come back learns at once that it was stopped.
-        val options = OfferOptions(bytesPerSecond = 200_000uL, reconnect = Duration.ZERO)
+        val options = OfferOptions(bytesPerSecond = 200_000uL)
         val (offer, ticket) = offered(newNode(), film, options)
         val transfer = asked(newNode(), ticket, folder.resolve("in")).accept(AcceptOptions())
         while (transfer.nextEvent() != Event.Accepted) {
@@ -107,6 +107,35 @@ class TransfersTest {
         failure<WraithException.Cancelled> { transfer.finished() }
         failure<WraithException.Cancelled> { offer.finished() }
         assertFalse(folder.resolve("in/film.mov").exists(), "no name before all of it is verified")
+    }
+
+    private class Side(val role: Role, val progress: () -> ULong?, val next: suspend () -> Event?,
+        val cancel: suspend () -> Boolean, val free: () -> Unit, val finished: suspend () -> Unit)
+
+    @Test
+    fun `a stop ends both sides at any moment`() = within {
+        for (moment in 0 until 20) for (stopped in listOf(Role.SENDER, Role.RECEIVER)) for (cancels in listOf(true, false)) {
+            val (offer, ticket) = offered(newNode(), film, OfferOptions(bytesPerSecond = 20_000_000uL))
+            val into = folder.resolve("in-$moment-$stopped-$cancels")
+            val transfer = asked(newNode(), ticket, into).accept(AcceptOptions())
+            val sides = listOf(
+                Side(Role.SENDER, { offer.progress()?.bytes }, offer::nextEvent, offer::cancel, offer::close, { offer.finished() }),
+                Side(Role.RECEIVER, { transfer.progress()?.bytes }, transfer::nextEvent, transfer::cancel, transfer::close, { transfer.finished() }),
+            )
+            val (own, other) = sides.partition { it.role == stopped }.let { (own, other) -> own.single() to other.single() }
+            while (other.next() != Event.Accepted) {
+                // Skips earlier events.
+            }
+            while ((own.progress() ?: 0uL) < (moment * 5_000_000 / 20).toULong()) delay(1)
+            if (cancels) assertTrue(own.cancel())
+            own.free()
+            // No wait for a peer that comes back.
+            withTimeout(10_000) { failure<WraithException.Cancelled> { other.finished() } }
+            val told = generateSequence { runBlocking { other.next() } }.toList()
+            assertEquals(listOf(stopped), told.filterIsInstance<Event.Stopped>().map { it.by })
+            assertTrue(told.last() is Event.Failed)
+            other.free()
+        }
     }
 
     @Test
