@@ -60,7 +60,7 @@ pub use exception::{Exception, FileStatus};
 pub use lost_reason::LostReason;
 pub use message::Offer;
 pub use parallel::{BindConnection, ParallelConnections};
-pub use progress::{ActiveFile, Progress};
+pub use progress::{ActiveFile, Checked, Progress};
 pub use rate::Rate;
 pub use receipt::{Durability, Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{

@@ -27,6 +27,7 @@ pub struct Progress {
     files: AtomicU64,
     files_total: AtomicU64,
     disk_nanos: AtomicU64,
+    checks: Mutex<Checks>,
     path: Mutex<Option<PathHandle>>,
     rate: Mutex<Option<Arc<Rate>>>,
     names: Mutex<Names>,
@@ -36,6 +37,46 @@ pub struct Progress {
 struct Names {
     current: String,
     active: Vec<(u32, ActiveFile)>,
+}
+
+/// The files on this side's disk that are being read before anything of them is requested.
+#[derive(Debug, Default)]
+struct Checks {
+    running: u32,
+    checked: Checked,
+}
+
+/// Content on this side's disk that is read and hashed before the rest is requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Bytes read so far.
+    pub bytes: u64,
+    /// Bytes of all files that were or are being read.
+    pub bytes_total: u64,
+}
+
+/// One file that is being read. Its end counts it as read.
+#[derive(Debug)]
+pub(crate) struct Check<'a> {
+    progress: &'a Progress,
+    left: u64,
+}
+
+impl Check<'_> {
+    /// Adds bytes that were read.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.left);
+        self.left -= bytes;
+        lock(&self.progress.checks).checked.bytes += bytes;
+    }
+}
+
+impl Drop for Check<'_> {
+    fn drop(&mut self) {
+        let mut checks = lock(&self.progress.checks);
+        checks.running -= 1;
+        checks.checked.bytes += self.left;
+    }
 }
 
 /// A file of several chunks that is being transferred.
@@ -107,6 +148,20 @@ impl Progress {
     /// Returns the total time that threads have spent on reading and writing files.
     pub fn disk_time(&self) -> Duration {
         Duration::from_nanos(self.disk_nanos.load(Relaxed))
+    }
+
+    /// Returns the progress of the checks of content on this side's disk; `None` while none runs.
+    pub fn checked(&self) -> Option<Checked> {
+        let checks = lock(&self.checks);
+        (checks.running > 0).then_some(checks.checked)
+    }
+
+    /// Begins to read `bytes` of a file on this side's disk.
+    pub(crate) fn begin_check(&self, bytes: u64) -> Check<'_> {
+        let mut checks = lock(&self.checks);
+        checks.running += 1;
+        checks.checked.bytes_total = checks.checked.bytes_total.saturating_add(bytes);
+        Check { progress: self, left: bytes }
     }
 
     /// Returns the current address of the peer, once it has sent Hello.
@@ -219,6 +274,21 @@ pub(crate) fn count_bytes(counter: &AtomicU64, n: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn checks_add_up_while_one_of_them_runs() {
+        let progress = Progress::default();
+        assert_eq!(progress.checked(), None);
+        let mut first = progress.begin_check(100);
+        first.add(40);
+        let mut second = progress.begin_check(10);
+        second.add(20);
+        assert_eq!(progress.checked(), Some(Checked { bytes: 50, bytes_total: 110 }));
+        drop(first);
+        assert_eq!(progress.checked(), Some(Checked { bytes: 110, bytes_total: 110 }));
+        drop(second);
+        assert_eq!(progress.checked(), None);
+    }
 
     #[test]
     fn files_are_listed_while_they_are_moved_and_only_a_few() {

@@ -56,8 +56,9 @@ pub use wraith_transfer::Event as TransferEvent;
 /// An offer in its wire form.
 pub use wraith_transfer::Offer as OfferMessage;
 pub use wraith_transfer::{
-    ActiveFile, Conflicts, Durability, FileStatus, IoFailure, LostReason, OnConflict, Preview,
-    PreviewOutcome, Previewed, Receipt, ReceiveReport, Role, SendReport, TransferError, close,
+    ActiveFile, Checked, Conflicts, Durability, FileStatus, IoFailure, LostReason, OnConflict,
+    Preview, PreviewOutcome, Previewed, Receipt, ReceiveReport, Role, SendReport, TransferError,
+    close,
 };
 pub use wraith_transport::{
     Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, KEY_AGREEMENT, Policy,

@@ -36,6 +36,8 @@ impl Serialize for Progress {
             "bytes_per_second": self.bytes_per_second,
             "current_file": self.current_file,
             "active": active.collect::<Vec<_>>(),
+            "checked": self.checked.map(|checked| checked.bytes),
+            "to_check": self.checked.map(|checked| checked.bytes_total),
             "path": self.path.map(crate::PathKind::name),
             "bottleneck": self.bottleneck.map(crate::Bottleneck::name),
             "is_waiting": self.is_waiting,

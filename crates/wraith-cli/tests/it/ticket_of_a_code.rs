@@ -193,13 +193,16 @@ fn stopping_after_an_acceptance_keeps_the_receiver() {
     let world = World::new();
     let film = film(&world, 30_000_000);
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
-    let receiver = receive(&world, "receiver", &sender.code());
+    let code = sender.code();
+    let receiver = receive(&world, "receiver", &code);
     sender.event("accept");
     interrupt(sender);
+    // It does not wait for a sender that said that it stopped.
+    receiver.finish().expect_error(6);
     let mut again = world.send_by_code(&[&film], LOOPBACK);
     let who = world.node_id("receiver");
     assert_eq!(again.event("ready")["continues_for"], serde_json::json!([who]));
-    receiver.finish().expect_exit(0);
+    receive(&world, "receiver", &code).finish().expect_exit(0);
     again.finish().expect_exit(0);
 }
 

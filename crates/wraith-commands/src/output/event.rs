@@ -234,6 +234,11 @@ pub enum Event<'a> {
         total_files: u64,
         /// The current file, escaped; empty before the first.
         file: &'a str,
+        /// Bytes of content on this machine's disk that were read and hashed, before the rest is
+        /// requested; null while nothing is checked.
+        checked: Option<u64>,
+        /// Bytes of all content to check; null while nothing is checked.
+        to_check: Option<u64>,
         /// `loopback`, `lan`, `direct` or `relay`; null without a connection.
         path: Option<&'a str>,
         /// The limiting factor: `net` (or the other side), `disk`, `cpu`, or `rate` (the `--rate`

@@ -59,6 +59,12 @@ struct Figure {
 fn figures(s: &Progress) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut add = |rank, text: String| figures.push(Figure { text, rank });
+    if let Some(checked) = s.checked.filter(|_| s.is_checking()) {
+        add(0, format!("{}%", percent(checked.bytes, checked.bytes_total)));
+        add(1, "checking what is here".into());
+        add(2, format!("{} of {}", Bytes(checked.bytes), Bytes(checked.bytes_total)));
+        return figures;
+    }
     if is_endless(s) {
         add(0, Bytes(s.bytes).to_string());
     } else {
@@ -122,7 +128,11 @@ fn total(s: &Progress, columns: usize, color: bool) -> String {
         return text;
     }
     let bar = (left - GAP).min(BAR_MAX);
-    let mut line = format!("{}  {text}", drawn(s.bytes, s.bytes_total, bar, color));
+    let (bytes, bytes_total) = match s.checked.filter(|_| s.is_checking()) {
+        Some(checked) => (checked.bytes, checked.bytes_total),
+        None => (s.bytes, s.bytes_total),
+    };
+    let mut line = format!("{}  {text}", drawn(bytes, bytes_total, bar, color));
     let rest = (left - GAP - bar).saturating_sub(GAP);
     if s.files_total <= 1 && rest >= NAME_MIN && !s.current_file.is_empty() {
         line.push_str("  ");
@@ -212,6 +222,19 @@ mod tests {
         progress.path = Some(PathKind::Lan);
         progress.bottleneck = Some(Bottleneck::Disk);
         progress
+    }
+
+    #[test]
+    fn a_check_is_shown_instead_of_a_transfer_that_does_not_move() {
+        let mut progress = half();
+        let (bytes, bytes_total) = (3_200_000_000, 40_000_000_000);
+        progress.checked = Some(wraith::Checked { bytes, bytes_total });
+        assert!(!plain(&progress).contains("checking"), "data moves as well");
+        progress.bytes_per_second = 0;
+        assert_eq!(plain(&progress), "8%  checking what is here  3.20 GB of 40.0 GB");
+        let line = total(&progress, 80, false);
+        assert!(line.starts_with("█░░"), "{line}");
+        assert!(!line.contains("bound") && !line.contains("/s"), "{line}");
     }
 
     fn several(names: &[&str]) -> Progress {

@@ -399,6 +399,8 @@ fn progress_event(progress: &Progress) -> Event<'_> {
         files: progress.files,
         total_files: progress.files_total,
         file: &progress.current_file,
+        checked: progress.checked.map(|checked| checked.bytes),
+        to_check: progress.checked.map(|checked| checked.bytes_total),
         path: progress.path.map(PathKind::name),
         bottleneck: progress.bottleneck.map(Bottleneck::name),
     }

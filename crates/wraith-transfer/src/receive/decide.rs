@@ -110,7 +110,7 @@ fn decide_anew(
         return Ok(whole);
     }
     before_reading()?;
-    match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
+    match checked_root(receiving, entry) {
         // Nothing is missing if the roots match, so no disk space is needed.
         Ok(Some(root)) => {
             Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local })
@@ -118,6 +118,15 @@ fn decide_anew(
         // The file cannot be read or is being changed: treat it as different.
         Ok(None) | Err(_) => Ok(whole),
     }
+}
+
+/// Reads and hashes the existing file under the name of `entry`, which is as long as the entry.
+fn checked_root(receiving: &Receiving<'_>, entry: &Entry) -> Result<Option<Root>, Error> {
+    let mut check = receiving.progress.begin_check(entry.size());
+    receiving.target.root_of(&entry.path, entry.tree(), || {
+        check.add(CHUNK_BYTES as u64);
+        !receiving.session.is_over()
+    })
 }
 
 /// Decides about a file if the existing object keeps its name: it is already here if both have
@@ -132,7 +141,7 @@ fn compare_kept(
         return Ok(Verdict::Pass(Exception::Skipped));
     }
     before_reading()?;
-    match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
+    match checked_root(receiving, entry) {
         Ok(Some(root)) => {
             let local = LocalCopies::default();
             Ok(Verdict::Want { wanted: Wanted::Kept(root), missing: 0, space: 0, local })
@@ -242,7 +251,10 @@ fn found_part(
         let progress = receiving.progress;
         progress.begin_file(number, &placed.offered.display(), 0, entry.size());
         // If the part cannot be read, none of its chunks is used and all of them are fetched again.
+        let present = part.have().count().saturating_mul(CHUNK_BYTES as u64).min(entry.size());
+        let mut check = progress.begin_check(present);
         let _ = part.recheck(|_| {
+            check.add(CHUNK_BYTES as u64);
             progress.show_bytes_of(number, CHUNK_BYTES as u64);
             !receiving.session.is_over()
         });

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_transfer::{ActiveFile, Progress as Counters};
+use wraith_transfer::{ActiveFile, Checked, Progress as Counters};
 
 use crate::route::{PathKind, path_kind};
 pub use bottleneck::Bottleneck;
@@ -86,6 +86,10 @@ impl Meter {
             current_file: last.current_file(),
             active: all.iter().flat_map(|progress| progress.active_files()).collect(),
             path: last.remote().map(|remote| path_kind(&remote)).filter(|_| !is_waiting),
+            checked: all.iter().filter_map(|progress| progress.checked()).reduce(|a, b| Checked {
+                bytes: a.bytes.saturating_add(b.bytes),
+                bytes_total: a.bytes_total.saturating_add(b.bytes_total),
+            }),
             bottleneck: None,
             is_waiting,
         };
@@ -173,6 +177,9 @@ impl RateEstimator {
             reading.snapshot.bytes_per_second = self.sample(now, reading.moved);
             let waits_for = |why| if reading.is_at_cap() { Bottleneck::Rate } else { why };
             reading.snapshot.bottleneck = bottleneck.map(waits_for);
+            if reading.snapshot.is_checking() {
+                reading.snapshot.bottleneck = Some(Bottleneck::Disk);
+            }
         }
         Some(reading.snapshot)
     }
@@ -198,6 +205,9 @@ pub struct Progress {
     pub active: Vec<ActiveFile>,
     /// Kind of path to the other side; `None` while no peer is connected.
     pub path: Option<PathKind>,
+    /// Content on this machine's disk that is read and hashed before the rest is requested; `None`
+    /// while nothing is checked.
+    pub checked: Option<Checked>,
     /// The bottleneck; `None` during the first second and while no peer is connected.
     pub bottleneck: Option<Bottleneck>,
     /// True while no peer is connected, so nothing can move.
@@ -205,6 +215,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Returns true while this side only checks what it has, and no data moves.
+    pub fn is_checking(&self) -> bool {
+        self.checked.is_some() && self.bytes_per_second == 0
+    }
+
     /// Returns the seconds until the end at the present rate. `None` while nothing moves, and for a
     /// stream of unknown length.
     pub fn eta_seconds(&self) -> Option<u64> {
