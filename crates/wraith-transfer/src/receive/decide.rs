@@ -251,7 +251,7 @@ fn found_part(
         let progress = receiving.progress;
         progress.begin_file(number, &placed.offered.display(), 0, entry.size());
         // If the part cannot be read, none of its chunks is used and all of them are fetched again.
-        let present = part.have().count().saturating_mul(CHUNK_BYTES as u64).min(entry.size());
+        let present = part.may_have().count().saturating_mul(CHUNK_BYTES as u64).min(entry.size());
         let mut check = progress.begin_check(present);
         let _ = part.recheck(|_| {
             check.add(CHUNK_BYTES as u64);

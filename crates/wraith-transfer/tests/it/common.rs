@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::{
-    ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
+    Progress, ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
 };
 use wraith_transport::{AccessKey, Config, Connection, Endpoint, EndpointConfig, block_on_timeout};
 
@@ -167,4 +169,34 @@ pub fn skipped(why: &str) {
     let thread = std::thread::current();
     let line = format!("skipped: {}: {why}\n", thread.name().unwrap_or("a test"));
     std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
+
+/// Transfers everything. Returns the report and the bytes that the receiver first checked, and fails
+/// if its progress did not show the check.
+pub fn transfer_with_check(folders: &Folders) -> (ReceiveReport, u64) {
+    let send = SendOptions::new(roots(&folders.from()), SECRET);
+    let progress = Arc::new(Progress::default());
+    let mut options = receive_options(&folders.to());
+    options.progress = Arc::clone(&progress);
+    let is_over = AtomicBool::new(false);
+    let (received, seen) = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut seen = Vec::new();
+            while !is_over.load(Relaxed) {
+                seen.extend(progress.checked());
+                std::thread::yield_now();
+            }
+            seen
+        });
+        let (sent, received) = transfer_over(link(), &send, options);
+        is_over.store(true, Relaxed);
+        assert_eq!(sent.unwrap().failed, 0);
+        (received.unwrap(), watching.join().unwrap())
+    });
+    let to_check = seen.last().expect("a check was seen").bytes_total;
+    assert!(seen.iter().all(|checked| checked.bytes_total == to_check), "{seen:?}");
+    assert!(seen.is_sorted_by_key(|checked| checked.bytes));
+    assert!(seen.iter().any(|checked| checked.bytes > 0 && checked.bytes < to_check), "{seen:?}");
+    assert_eq!(progress.checked(), None);
+    (received, to_check)
 }

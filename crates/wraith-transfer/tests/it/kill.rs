@@ -103,3 +103,15 @@ fn a_killed_receiver_continues_where_it_was() {
     expected.remove(&std::path::PathBuf::from("tree"));
     assert_eq!(arrived, expected);
 }
+
+#[test]
+fn the_check_of_a_part_of_a_killed_process_has_a_progress_of_its_own() {
+    let folders = Folders::new();
+    let total = 400 * CHUNK as u64;
+    folders.file("large", &noise(1, total as usize));
+    let endpoint = endpoint(sender_identity(), true).unwrap();
+    assert!(!serve_and_kill(&endpoint, &folders, total / 4), "faster than the kill");
+    let (received, to_check) = transfer_with_check(&folders);
+    assert!(to_check > 0);
+    assert_eq!(received.bytes_moved, total - to_check, "what was checked is not sent again");
+}

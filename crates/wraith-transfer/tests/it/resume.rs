@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::common::*;
-use wraith_transfer::{Checked, Event, FileStatus, Progress, SendOptions};
+use wraith_transfer::{Event, FileStatus, Progress, SendOptions};
 
 /// Sends until the receiver has `cut_at` bytes, then cuts the connection as a network would.
 /// Returns the bytes that the receiver has then, including earlier ones; `None` if the transfer was
@@ -162,28 +162,6 @@ fn the_check_of_a_file_that_is_here_already_has_a_progress_of_its_own() {
     folders.file("large", &bytes);
     fs::create_dir_all(folders.to()).unwrap();
     fs::write(folders.to().join("large"), &bytes).unwrap();
-    let send = SendOptions::new(roots(&folders.from()), SECRET);
-    let progress = Arc::new(Progress::default());
-    let mut options = receive_options(&folders.to());
-    options.progress = Arc::clone(&progress);
-    let is_over = std::sync::atomic::AtomicBool::new(false);
-    let seen = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| {
-            let mut seen = Vec::new();
-            while !is_over.load(Relaxed) {
-                seen.extend(progress.checked());
-                std::thread::yield_now();
-            }
-            seen
-        });
-        let (sent, received) = transfer_over(link(), &send, options);
-        is_over.store(true, Relaxed);
-        assert_eq!((sent.unwrap().failed, received.unwrap().already_here), (0, 1));
-        watching.join().unwrap()
-    });
-    assert!(seen.iter().all(|checked| checked.bytes_total == bytes.len() as u64), "{seen:?}");
-    assert!(seen.is_sorted_by_key(|checked| checked.bytes));
-    let in_between = |checked: &Checked| checked.bytes > 0 && checked.bytes < checked.bytes_total;
-    assert!(seen.iter().any(in_between), "{seen:?}");
-    assert_eq!(progress.checked(), None);
+    let (received, to_check) = transfer_with_check(&folders);
+    assert_eq!((received.already_here, to_check), (1, bytes.len() as u64));
 }
