@@ -5,6 +5,7 @@ mod narrator;
 
 use std::fs;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -287,7 +288,25 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
         (Accept::Always, _) => "Accepting files from every sender that has this NodeId".to_owned(),
     };
     let into = shown_folder(&args.out);
-    reporter.status(format!("{whose}, into {into}. This machine: {node_id}\nCtrl-C stops."));
+    let strangers = match args.accept {
+        Accept::Contacts => String::new(),
+        // A listener answers only contacts at meeting places.
+        Accept::Ask | Accept::Always => format!(
+            "\nA sender that is not a contact here also needs the address of this machine:\n\n{}\n",
+            command_for_strangers(&node_id, address)
+        ),
+    };
+    reporter
+        .status(format!("{whose}, into {into}. This machine: {node_id}{strangers}\nCtrl-C stops."));
+}
+
+/// Returns the command with which a sender saves this machine and its address.
+fn command_for_strangers(node_id: &str, address: SocketAddr) -> String {
+    let address = match address.ip().is_unspecified() {
+        true => format!("HOST:{}", address.port()),
+        false => address.to_string(),
+    };
+    format!("wraith contact add NAME {node_id} --address {address}")
 }
 
 fn shown_folder(folder: &Path) -> String {

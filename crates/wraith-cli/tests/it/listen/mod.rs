@@ -2,7 +2,7 @@
 
 mod questions;
 
-use std::io::{PipeWriter, Write};
+use std::io::{BufRead, BufReader, PipeWriter, Write};
 use std::process::Stdio;
 
 use crate::support::{self, Process, World, lan, tree};
@@ -95,6 +95,25 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     let ended = stop(listener);
     assert!(ended.all("connected").all(|event| event["contact"] == "anna"));
     assert_eq!(arrived(&world), ["film.mov", "second"]);
+}
+
+#[test]
+fn a_listener_for_all_senders_shows_the_command_that_a_stranger_needs() {
+    let world = World::new();
+    film(&world);
+    let mut command = world.wraith("bob");
+    command.args(["listen", "--accept", "always", "--listen", "127.0.0.1:0", "-o"]);
+    let mut listener =
+        command.arg(world.target()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(listener.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let shown = lines.find(|line| line.starts_with("wraith contact add NAME ")).unwrap();
+    let words = shown.split(' ').skip(1).map(|word| if word == "NAME" { "bob" } else { word });
+    let added = world.wraith("stranger").args(words).output().unwrap();
+    assert!(added.status.success(), "{added:?}");
+    world.send_to("stranger", "bob", "film.mov", &[]).finish().expect_exit(0);
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+    assert_eq!(arrived(&world), ["film.mov"]);
 }
 
 #[test]
