@@ -8,6 +8,7 @@ mod messages;
 mod ratchet;
 mod ratchet_batch;
 mod ratchet_group;
+mod ratchet_late;
 mod ratchet_random;
 mod ratchet_start;
 mod ratchet_state;
