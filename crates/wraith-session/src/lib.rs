@@ -26,5 +26,7 @@ pub use session::{
     Session, TEXT_BYTES_MAX,
 };
 pub use stored::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
+#[cfg(all(unix, feature = "file-vault"))]
+pub use vault::FileVault;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};
 pub use wraith_noise::primitives::HashFunction;

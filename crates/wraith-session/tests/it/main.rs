@@ -2,6 +2,8 @@
 
 #[path = "../../../wraith-core/tests/it/counting.rs"]
 mod counting;
+#[cfg(all(unix, feature = "file-vault"))]
+mod file_vault;
 mod handshakes;
 mod memory;
 mod messages;
