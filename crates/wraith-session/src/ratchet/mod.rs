@@ -3,14 +3,12 @@
 //! published beforehand. The start and some of the later steps also use ML-KEM-768.
 //!
 //! ```
-//! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-//! use wraith_crypto::SecretIdentity;
 //! use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
+//! use wraith_session::{SecretIdentity, SystemRng};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // (Use the operating system's generator and random seeds instead.)
-//! let mut rng = ChaCha20Rng::from_seed([1; 32]);
-//! let (alice, bob) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
+//! let mut rng = SystemRng;
+//! let (alice, bob) = (SecretIdentity::generate(), SecretIdentity::generate());
 //!
 //! // Bob publishes prekeys and goes away.
 //! let mut prekeys = PreKeys::generate(&mut rng, &bob, 10);
