@@ -13,7 +13,7 @@
 //! | complete: all keys were used | [`COMPLETE_CHAINS_MAX`] | replayed |
 //!
 //! Invariants:
-//! - At most [`SKIPPED_MAX`] keys are held.
+//! - At most [`SKIPPED_MAX`] keys are held, in at most [`PLACES_MAX`] places.
 //! - No run is empty.
 //! - Runs are in order of their age: first those of the ended chains, the oldest chain first, then
 //!   those of the current chain.
@@ -46,6 +46,9 @@ pub const FORGOTTEN_CHAINS_MAX: usize = 256;
 /// Number of ended chains without missing messages that are recognized. Their messages are refused
 /// as [`DecryptError::Replayed`], those of earlier chains as [`DecryptError::Unauthentic`].
 pub const COMPLETE_CHAINS_MAX: usize = 16;
+/// Maximum number of places for keys. An empty place belongs to a message that opened less than a
+/// lifetime ago, or to a dropped key of the oldest run.
+const PLACES_MAX: usize = SKIPPED_MAX + SKIPPED_LIFETIME_MESSAGES as usize + SKIP_MAX as usize;
 /// Maximum number of ended chains.
 const ENDED_CHAINS_MAX: usize = MISSING_CHAINS_MAX + FORGOTTEN_CHAINS_MAX + COMPLETE_CHAINS_MAX;
 
@@ -220,7 +223,17 @@ impl SkippedKeys {
         while self.held > SKIPPED_MAX {
             self.drop_oldest(self.held - SKIPPED_MAX);
         }
+        // Only a tampered state has so many places that keys expire too late.
+        while self.places() > PLACES_MAX {
+            self.drop_oldest(SKIPPED_MAX);
+        }
         self.drop_chains();
+    }
+
+    /// Returns the number of places for keys.
+    fn places(&self) -> usize {
+        let runs = self.ended.iter().flat_map(|chain| &chain.keys.runs);
+        runs.chain(&self.current.runs).map(|run| run.keys.len()).sum()
     }
 
     /// Ends the current chain of `len` messages.
@@ -333,7 +346,9 @@ impl SkippedKeys {
         this.held += this.current.held();
         let (held, chains) = (this.held, this.ended.len());
         this.drop_chains();
-        let is_good = held <= SKIPPED_MAX && (held, chains) == (this.held, this.ended.len());
+        let is_good = held <= SKIPPED_MAX
+            && this.places() <= PLACES_MAX
+            && (held, chains) == (this.held, this.ended.len());
         if is_good { Ok(this) } else { Err(InvalidEncoding) }
     }
 }
