@@ -93,7 +93,7 @@ enum wraith_status_t
     // A message, signature or saved state is forged, damaged, or of another party. Nothing has
     // changed.
     WRAITH_UNAUTHENTIC = 5,
-    // The message was received before, or is too old to check. Nothing has changed.
+    // The message was received before. Nothing has changed.
     WRAITH_REPLAYED = 6,
     // A limit is reached: handles, messages of a session, or a configured limit.
     WRAITH_EXHAUSTED = 7,
@@ -133,10 +133,13 @@ enum wraith_status_t
     // The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
     // rolled back.
     WRAITH_CONFLICT = 24,
+    // The message is so late that it is no longer opened. It may have been received before. Nothing
+    // has changed.
+    WRAITH_TOO_OLD = 25,
     // The reader or writer of a byte stream failed.
-    WRAITH_STREAM = 25,
+    WRAITH_STREAM = 26,
     // The program of one side panicked.
-    WRAITH_PROGRAM_PANICKED = 26,
+    WRAITH_PROGRAM_PANICKED = 27,
     // Any other error.
     WRAITH_OTHER = 98,
     // A bug in the library. The affected object is unusable; all others still work.
@@ -1057,8 +1060,8 @@ wraith_status_t wraith_ratchet_encrypt(wraith_ratchet_t ratchet,
                                        size_t *out_len);
 
 // Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if
-// the message was decrypted before or came too late. A ratchet in a vault is stored before this
-// returns; save any other ratchet before you act on the text.
+// the message was decrypted before, `WRAITH_TOO_OLD` if it came too late. A ratchet in a vault is
+// stored before this returns; save any other ratchet before you act on the text.
 wraith_status_t wraith_ratchet_decrypt(wraith_ratchet_t ratchet,
                                        const uint8_t *aad,
                                        size_t aad_len,
@@ -1176,8 +1179,8 @@ wraith_status_t wraith_session_seal(wraith_session_t session,
                                     uint64_t *number);
 
 // Opens `message`. Its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC`
-// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before or is older than
-// the last 2048. `number` may be NULL.
+// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before, `WRAITH_TOO_OLD` if
+// it is older than the last 2048. `number` may be NULL.
 wraith_status_t wraith_session_open(wraith_session_t session,
                                     const uint8_t *aad,
                                     size_t aad_len,

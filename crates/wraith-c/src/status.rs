@@ -20,7 +20,7 @@ pub enum wraith_status_t {
     /// A message, signature or saved state is forged, damaged, or of another party. Nothing has
     /// changed.
     WRAITH_UNAUTHENTIC = 5,
-    /// The message was received before, or is too old to check. Nothing has changed.
+    /// The message was received before. Nothing has changed.
     WRAITH_REPLAYED = 6,
     /// A limit is reached: handles, messages of a session, or a configured limit.
     WRAITH_EXHAUSTED = 7,
@@ -60,10 +60,13 @@ pub enum wraith_status_t {
     /// The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
     /// rolled back.
     WRAITH_CONFLICT = 24,
+    /// The message is so late that it is no longer opened. It may have been received before. Nothing
+    /// has changed.
+    WRAITH_TOO_OLD = 25,
     /// The reader or writer of a byte stream failed.
-    WRAITH_STREAM = 25,
+    WRAITH_STREAM = 26,
     /// The program of one side panicked.
-    WRAITH_PROGRAM_PANICKED = 26,
+    WRAITH_PROGRAM_PANICKED = 27,
     /// Any other error.
     WRAITH_OTHER = 98,
     /// A bug in the library. The affected object is unusable; all others still work.

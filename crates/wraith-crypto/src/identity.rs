@@ -114,6 +114,13 @@ impl<'de> serde::Deserialize<'de> for NodeId {
 pub struct SecretIdentity(SigningKey);
 
 impl SecretIdentity {
+    /// Generates an identity with the [system's randomness](crate::rand::fill). Store its
+    /// [seed](Self::seed) to use it again.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(SigningKey::from_bytes(&crate::rand::secret()))
+    }
+
     /// Derives the identity from a seed: 32 uniformly random bytes, kept secret.
     #[must_use]
     pub fn from_seed(seed: [u8; 32]) -> Self {
@@ -164,6 +171,16 @@ mod tests {
 
     fn hex<const N: usize>(text: &str) -> [u8; N] {
         HEXLOWER.decode(text.as_bytes()).unwrap().try_into().unwrap()
+    }
+
+    #[test]
+    fn generated_identities_differ_and_come_back_from_their_seeds() {
+        let [one, two] = [(); 2].map(|()| SecretIdentity::generate());
+        assert_ne!(one.node_id(), two.node_id());
+        assert!(one.node_id().noise_public().is_ok());
+        let again = SecretIdentity::from_seed(*one.seed());
+        assert_eq!(again.node_id(), one.node_id());
+        assert_eq!(again.sign(b"message"), one.sign(b"message"));
     }
 
     #[test]

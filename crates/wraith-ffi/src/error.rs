@@ -69,9 +69,12 @@ pub enum WraithError {
     /// changed.
     #[error("{0}")]
     Unauthentic(String),
-    /// The message was opened before, or is too old for duplicate detection.
+    /// The message was opened before.
     #[error("{0}")]
     Replayed(String),
+    /// The message is so late that it is no longer opened. It may have been opened before.
+    #[error("{0}")]
+    TooOld(String),
     /// The peer has another identity than expected, or does not prove its identity.
     #[error("{0}")]
     WrongPeer(String),
@@ -82,8 +85,8 @@ pub enum WraithError {
     /// Continuing would reuse keys.
     #[error("{0}")]
     Conflict(String),
-    /// A limit is reached: message numbers of a session, messages without an answer, prekeys, or
-    /// missing messages.
+    /// A limit is reached: message numbers of a session, messages without an answer, or
+    /// prekeys.
     #[error("{0}")]
     Exhausted(String),
     /// The operating system provides no randomness.

@@ -165,8 +165,8 @@ impl Ratchet {
     /// Decrypts a message. The state changes only if the message is authentic.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::Exhausted`] if too
-    /// many earlier messages are missing; [`WraithError::Protocol`] if the peer violates the
+    /// [`WraithError::Unauthentic`]; [`WraithError::Replayed`]; [`WraithError::TooOld`] if the
+    /// message is so late that its key is gone; [`WraithError::Protocol`] if the peer violates the
     /// protocol.
     pub fn decrypt(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
@@ -242,8 +242,8 @@ impl From<DecryptError> for WraithError {
     fn from(error: DecryptError) -> Self {
         let text = error.to_string();
         match error {
-            DecryptError::KeyGone => Self::Replayed(text),
-            DecryptError::TooManySkipped => Self::Exhausted(text),
+            DecryptError::Replayed => Self::Replayed(text),
+            DecryptError::TooOld => Self::TooOld(text),
             DecryptError::Violation => Self::Protocol(text),
             _ => Self::Unauthentic(text),
         }

@@ -40,10 +40,10 @@ pub enum Opened {
 pub enum Rejection {
     /// The message was forged or changed, or is so far ahead that a new handshake is needed.
     Unauthentic,
-    /// The message was opened before, or is too old for duplicate detection.
+    /// The message was opened before.
     Replayed,
-    /// Too many earlier messages are missing.
-    Exhausted,
+    /// The message is so late that it is no longer opened. It may have been opened before.
+    TooOld,
     /// The peer violates the protocol.
     Protocol,
 }
@@ -51,7 +51,8 @@ pub enum Rejection {
 impl From<OpenError> for Rejection {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Replayed | OpenError::TooOld => Self::Replayed,
+            OpenError::Replayed => Self::Replayed,
+            OpenError::TooOld => Self::TooOld,
             OpenError::Length | OpenError::Unauthentic | OpenError::TooFarAhead => {
                 Self::Unauthentic
             }
@@ -90,7 +91,7 @@ impl Session {
     ///
     /// # Errors
     /// [`WraithError::Unauthentic`], also if the message is so far ahead that a new handshake is
-    /// needed; [`WraithError::Replayed`]. The state is unchanged.
+    /// needed; [`WraithError::Replayed`]; [`WraithError::TooOld`]. The state is unchanged.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         self.0.with(|session| session.open(&aad, &message, &mut text))??;
@@ -221,6 +222,7 @@ impl From<OpenError> for WraithError {
     fn from(error: OpenError) -> Self {
         match Rejection::from(error) {
             Rejection::Replayed => Self::Replayed(error.to_string()),
+            Rejection::TooOld => Self::TooOld(error.to_string()),
             _ => Self::Unauthentic(error.to_string()),
         }
     }

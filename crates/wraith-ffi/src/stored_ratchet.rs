@@ -268,8 +268,8 @@ pub fn initiator_of(message: Vec<u8>) -> Option<String> {
 impl From<DecryptError> for Rejection {
     fn from(error: DecryptError) -> Self {
         match error {
-            DecryptError::KeyGone => Self::Replayed,
-            DecryptError::TooManySkipped => Self::Exhausted,
+            DecryptError::Replayed => Self::Replayed,
+            DecryptError::TooOld => Self::TooOld,
             DecryptError::Violation => Self::Protocol,
             _ => Self::Unauthentic,
         }

@@ -5,8 +5,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use thiserror::Error;
-use wraith::FileVault;
-use wraith::session::vault as inner;
+use wraith::session::vault::{self as inner, FileVault};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;

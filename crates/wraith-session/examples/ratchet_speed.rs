@@ -64,7 +64,7 @@ fn in_chain(rng: &mut ChaCha20Rng, suite: Suite) {
     }
     row(&format!("{}: encrypt, in a chain", suite.name()), sealing, MESSAGES);
     row(&format!("{}: decrypt, in a chain", suite.name()), opening, MESSAGES);
-    let message = [0x10; 1100];
+    let message = [0x20; 1100];
     let forged = (0..SAMPLES)
         .map(|_| {
             let start = Instant::now();

@@ -26,5 +26,10 @@ pub use session::{
     Session, TEXT_BYTES_MAX,
 };
 pub use stored::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
+#[cfg(all(unix, feature = "file-vault"))]
+pub use vault::FileVault;
+/// The random generator of the system, for each argument `rng` of this crate. It is cryptographic,
+/// needs no seed and cannot fail: without randomness the process ends.
+pub use wraith_crypto::rand::System as SystemRng;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};
 pub use wraith_noise::primitives::HashFunction;

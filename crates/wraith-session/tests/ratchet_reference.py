@@ -88,6 +88,15 @@ def root_step(root, dh, kem=None):
     return [keyed(seed, bytes([label])) for label in (1, 2, 3)]
 
 
+def message_key(chain, number):
+    for level, position in enumerate(number.to_bytes(4, "big")):
+        if level:
+            chain = keyed(chain, b"\x03")
+        for _ in range(position):
+            chain = keyed(chain, b"\x02")
+    return keyed(chain, b"\x01")
+
+
 class Side:
     """The sending state of one side. The peer detects each chain with its first message."""
 
@@ -128,13 +137,12 @@ class Side:
         flags = padded | (2 if self.offer else 4 if self.part else 0)
         header = bytes([flags]) + public(self.own) + le(self.number) + le(self.previous)
         salt = random(16)
-        message = (b"\x11" + self.initial if self.initial else b"\x10") + salt
+        message = (b"\x21" + self.initial if self.initial else b"\x20") + salt
         message += self.aead(self.header).encrypt(salt[:12], header, b"")
         if self.part:
             kem_key = derive("wraith session/1 ratchet kem part", self.header, salt)
             message += self.aead(kem_key).encrypt(bytes(12), self.part, b"")
-        message_key, self.chain = keyed(self.chain, b"\x01"), keyed(self.chain, b"\x02")
-        body_key = keyed(message_key, message[:-16])
+        body_key = keyed(message_key(self.chain, self.number), message[:-16])
         if padded:
             text = (text + b"\x80").ljust(padme(len(text) + 1), b"\x00")
         self.number += 1

@@ -9,7 +9,6 @@ mod error;
 mod event;
 mod event_publisher;
 mod fetch;
-mod file_vault;
 mod invite;
 mod join_code;
 mod listen;
@@ -31,7 +30,6 @@ pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, FoundAt, Observer, OfferInfo};
 pub use event_publisher::Events;
 pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
-pub use file_vault::FileVault;
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
@@ -51,6 +49,8 @@ pub use wraith_files::{Change, Entry, RelPath, Tree};
 /// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets and sealed
 /// boxes.
 pub use wraith_session as session;
+/// A vault for sessions in a folder ([`session::FileVault`]).
+pub use wraith_session::FileVault;
 /// An event of a running transfer, as an [`Observer`] receives it.
 pub use wraith_transfer::Event as TransferEvent;
 /// An offer in its wire form.

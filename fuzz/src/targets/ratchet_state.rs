@@ -7,9 +7,9 @@ use wraith_session::ratchet::{Ratchet, SKIPPED_MAX};
 
 use crate::session_world::{conversation, encrypt, rng};
 
-/// Upper bound of a saved state: two keys of ML-KEM, the initial part, and all keys of missing
-/// messages.
-const STATE_BYTES_MAX: usize = 4096 + 128 * SKIPPED_MAX;
+/// Upper bound of a saved state, which `docs/SESSIONS.md` promises: two keys of ML-KEM, the initial
+/// part, all keys of missing messages, and those of old headers.
+const STATE_BYTES_MAX: usize = 170_000;
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(mut ratchet) = Ratchet::restore(input) else { return };

@@ -123,8 +123,8 @@ impl From<EncryptError> for Failure {
 
 pub(super) fn of_decrypt(error: DecryptError) -> wraith_status_t {
     match error {
-        DecryptError::KeyGone => WRAITH_REPLAYED,
-        DecryptError::TooManySkipped => WRAITH_EXHAUSTED,
+        DecryptError::Replayed => WRAITH_REPLAYED,
+        DecryptError::TooOld => WRAITH_TOO_OLD,
         DecryptError::Violation => WRAITH_PROTOCOL,
         _ => WRAITH_UNAUTHENTIC,
     }
@@ -253,8 +253,8 @@ pub unsafe extern "C" fn wraith_ratchet_encrypt(
 }
 
 /// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if
-/// the message was decrypted before or came too late. A ratchet in a vault is stored before this
-/// returns; save any other ratchet before you act on the text.
+/// the message was decrypted before, `WRAITH_TOO_OLD` if it came too late. A ratchet in a vault is
+/// stored before this returns; save any other ratchet before you act on the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_decrypt(
     ratchet: wraith_ratchet_t,

@@ -156,7 +156,8 @@ impl From<SealError> for Failure {
 fn of_open(error: OpenError) -> wraith_status_t {
     match error {
         OpenError::Length | OpenError::Unauthentic | OpenError::TooFarAhead => WRAITH_UNAUTHENTIC,
-        OpenError::Replayed | OpenError::TooOld => WRAITH_REPLAYED,
+        OpenError::Replayed => WRAITH_REPLAYED,
+        OpenError::TooOld => WRAITH_TOO_OLD,
     }
 }
 
@@ -203,8 +204,8 @@ pub unsafe extern "C" fn wraith_session_seal(
 }
 
 /// Opens `message`. Its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC`
-/// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before or is older than
-/// the last 2048. `number` may be NULL.
+/// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before, `WRAITH_TOO_OLD` if
+/// it is older than the last 2048. `number` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_open(
     session: wraith_session_t,

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use wraith::FileVault;
 use wraith_session::ratchet::{OVERHEAD_BYTES, PreKeyBundle, PreKeys, Ratchet};
-use wraith_session::vault::{KeyVault, VaultError};
+use wraith_session::vault::{FileVault, KeyVault, VaultError};
 use wraith_session::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
 use zeroize::Zeroizing;
 

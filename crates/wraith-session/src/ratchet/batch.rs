@@ -79,7 +79,7 @@ impl Ratchet {
     ) -> Result<Batch, EncryptBatchError> {
         // After these checks only the ratchet step of the first message can fail, and that leaves
         // the state unchanged.
-        let mut number = self.sending.as_ref().map_or(0, |sending| sending.number);
+        let mut number = self.sending.as_ref().map_or(0, |sending| sending.keys.number());
         for (index, plaintext) in plaintexts.iter().enumerate() {
             if plaintext.len() > PLAINTEXT_BYTES_MAX {
                 return Err(EncryptBatchError { index, why: EncryptError::TooLong });

@@ -23,6 +23,7 @@ use rand_core::CryptoRng;
 use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroize;
 
+use super::chain::MessageChain;
 use super::curve;
 use super::error::{DecryptError, EncryptError};
 use super::hybrid::{Hybrid, KemPart, ReceivedKem};
@@ -32,29 +33,25 @@ use super::message::{
     OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, SALT_BYTES, header_nonce,
 };
 use super::padding;
-use super::skipped::{SKIP_MAX, SkippedKeys};
+use super::skipped::{KnownChain, SKIP_MAX, SkippedKeys};
 
 /// Nonce of body and ML-KEM part: each of their keys seals one text.
 pub(super) const ONLY_NONCE: [u8; 12] = [0; 12];
 
 /// The sending chain since the last turn.
 pub(super) struct SendingChain {
-    pub(super) key: Secret,
+    /// At the next message.
+    pub(super) keys: MessageChain,
     pub(super) header: HeaderKey,
-    /// Number of the next message.
-    pub(super) number: u32,
     /// Public key of `own`.
     pub(super) ratchet_key: [u8; 32],
 }
 
 /// The peer's sending chain since its last turn.
 pub(super) struct ReceivingChain {
-    /// Identifies the chain among the skipped keys; local to this side.
-    pub(super) id: u32,
-    pub(super) key: Secret,
+    /// At the next message, if none is skipped.
+    pub(super) keys: MessageChain,
     pub(super) header: HeaderKey,
-    /// Number of the next message, if none is skipped.
-    pub(super) number: u32,
 }
 
 /// One side of a conversation with one peer.
@@ -63,9 +60,9 @@ pub(super) struct ReceivingChain {
 /// Only [`Self::encrypt`] and [`Self::decrypt`] advance it. [`Self::save`](Self::save) it after
 /// each of the two, before the message is sent or acted on. The state is wiped when dropped.
 ///
-/// In memory it takes less than 2 KiB while no message is missing. It takes 1.2 KiB more while an
-/// ML-KEM key or ciphertext or the initial part is in use, and about 33 bytes more for each missing
-/// message.
+/// In memory it takes 3.2 KiB while no message is missing. It takes 1.2 KiB more while an ML-KEM key
+/// or ciphertext or the initial part is in use, and about 33 bytes more for each missing message. A
+/// chain with missing or forgotten messages takes 0.1 to 0.4 KiB. It never takes more than 0.7 MB.
 pub struct Ratchet {
     pub(super) suite: Suite,
     pub(super) me: NodeId,
@@ -79,8 +76,6 @@ pub struct Ratchet {
     pub(super) next_sending_header: Secret,
     pub(super) receiving: Option<ReceivingChain>,
     pub(super) next_receiving_header: Secret,
-    /// Number of receiving chains so far.
-    pub(super) chains: u32,
     pub(super) skipped: SkippedKeys,
     pub(super) hybrid: Hybrid,
     /// Initial part, carried by each message until the first answer.
@@ -88,59 +83,50 @@ pub struct Ratchet {
     pub(super) padding: bool,
 }
 
-/// The key that opened a header.
+/// The chain of the key that opened a header.
 enum HeaderMatch {
-    Old(u32),
-    Current,
+    Known(KnownChain),
     Next,
 }
 
 /// The state change of a message, applied once its body authenticates.
 enum StateChange {
-    Skipped {
-        chain: u32,
-    },
-    Advance {
-        chain: AdvancedChain,
-    },
-    RatchetStep {
-        root: Box<RootStep>,
-        arrived: ReceivedKem,
-        old: Option<AdvancedChain>,
-        chain: AdvancedChain,
-    },
+    Skipped { chain: KnownChain },
+    Advance { chain: AdvancedChain },
+    RatchetStep(Box<ReceivedChain>),
+}
+
+/// A new receiving chain, and the end of the one before.
+struct ReceivedChain {
+    root: RootStep,
+    arrived: ReceivedKem,
+    old: Option<AdvancedChain>,
+    chain: AdvancedChain,
 }
 
 /// An advanced receiving chain, with the keys skipped on the way.
 struct AdvancedChain {
-    key: Secret,
+    keys: MessageChain,
+    /// Number of the first message in `skipped`.
     first: u32,
+    /// Whether more messages are missing than have keys in `skipped`.
+    is_cut: bool,
     skipped: Box<[Option<Secret>]>,
 }
 
 impl AdvancedChain {
-    /// Advances `key` from `number` to `target`.
-    fn at(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
-        let count = target.saturating_sub(number);
-        if count > SKIP_MAX {
-            return Err(DecryptError::TooManySkipped);
+    /// Advances `chain` to `number`. Keeps the last [`SKIP_MAX`] of the missing keys: a chain with
+    /// more losses must not block the conversation.
+    fn to(chain: &MessageChain, number: u32) -> Self {
+        let mut keys = chain.clone();
+        let start = keys.number();
+        let first = number.saturating_sub(SKIP_MAX).max(start);
+        keys.seek(first);
+        let mut skipped = Vec::with_capacity(number.saturating_sub(first) as usize);
+        for _ in first..number {
+            skipped.push(Some(keys.next_key()));
         }
-        Ok(Self::skip(key, number, count))
-    }
-
-    /// Advances `key` from `number` to the end of its chain. Keeps the first [`SKIP_MAX`] of the
-    /// missing keys: a chain with more losses must not block the conversation.
-    fn at_end(key: &Secret, number: u32, len: u32) -> Self {
-        Self::skip(key, number, len.saturating_sub(number).min(SKIP_MAX))
-    }
-
-    fn skip(key: &Secret, number: u32, count: u32) -> Self {
-        let mut key = key.clone();
-        let mut skipped = Vec::with_capacity(count as usize);
-        for _ in 0..count {
-            skipped.push(Some(keys::chain_step(&mut key)));
-        }
-        Self { key, first: number, skipped: skipped.into_boxed_slice() }
+        Self { keys, first, is_cut: first > start, skipped: skipped.into_boxed_slice() }
     }
 }
 
@@ -217,7 +203,9 @@ impl Ratchet {
             self.send_ratchet_step(rng)?;
         }
         let sending = self.sending.as_ref().expect("it has begun");
-        let next = sending.number.checked_add(1).ok_or(EncryptError::ChainExhausted)?;
+        if sending.keys.number() == u32::MAX {
+            return Err(EncryptError::ChainExhausted);
+        }
         let body_len =
             if self.padding { padding::padded_len(plaintext.len()) } else { plaintext.len() };
         let start = out.len();
@@ -226,7 +214,7 @@ impl Ratchet {
 
         let sending = self.sending.as_mut().expect("it has begun");
         let body_at = out.len();
-        let message_key = keys::chain_step(&mut sending.key);
+        let message_key = sending.keys.next_key();
         let bound = &out[start..body_at - TAG_BYTES];
         let key = keys::body_key(self.suite, &message_key, bound, body_len);
         out.resize(body_at + body_len, 0);
@@ -239,7 +227,6 @@ impl Ratchet {
             key.seal_from(ONLY_NONCE, aad, body, 0, plaintext)
         };
         out.extend_from_slice(&tag);
-        sending.number = next;
         self.hybrid.count_sent(plaintext.len());
         Ok(())
     }
@@ -268,7 +255,7 @@ impl Ratchet {
             padded: self.padding,
             kem: self.hybrid.part.as_ref().map(KemPart::kind),
             ratchet_key: sending.ratchet_key,
-            number: sending.number,
+            number: sending.keys.number(),
             previous_len: self.previous_len,
         }
         .encode();
@@ -299,16 +286,20 @@ impl Ratchet {
         self.own = Some(own);
         let header = std::mem::replace(&mut self.next_sending_header, step.next_header);
         let header = HeaderKey::new(self.suite, header);
-        self.sending = Some(SendingChain { key: step.chain, header, number: 0, ratchet_key });
+        self.sending =
+            Some(SendingChain { keys: MessageChain::new(step.chain), header, ratchet_key });
         Ok(())
     }
 
     /// Decrypts `message` and appends its plaintext to `out`.
     ///
-    /// Cost of a forged message: one header decryption each for the current chain, the next, and at
-    /// most [`OLD_CHAINS_MAX`](super::OLD_CHAINS_MAX) old chains. An attacker that puts the header
+    /// Cost of a forged message: one header decryption each for the current chain, the next, and
+    /// each recognized old chain. These are [`COMPLETE_CHAINS_MAX`](super::COMPLETE_CHAINS_MAX)
+    /// chains without losses, [`MISSING_CHAINS_MAX`](super::MISSING_CHAINS_MAX) with missing messages
+    /// and [`FORGOTTEN_CHAINS_MAX`](super::FORGOTTEN_CHAINS_MAX) with forgotten ones. An attacker that puts the header
     /// of an observed message in front of another body can cause more work: half a ratchet step,
-    /// and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys.
+    /// and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys. A peer that announces huge
+    /// numbers causes no more.
     ///
     /// # Errors
     /// [`DecryptError`]; the state and `out` are unchanged.
@@ -339,12 +330,17 @@ impl Ratchet {
             Some(*bytes.first_chunk::<HEADER_BYTES>().expect("the rest is the tag"))
         };
         let current = self.receiving.as_ref().and_then(|chain| {
-            Some((HeaderMatch::Current, &chain.header.secret, open(&chain.header.cipher)?))
+            Some((
+                HeaderMatch::Known(KnownChain::Current),
+                &chain.header.secret,
+                open(&chain.header.cipher)?,
+            ))
         });
         let try_others = || {
             let next = (HeaderMatch::Next, &self.next_receiving_header);
-            let old = self.skipped.old_headers().map(|(id, secret)| (HeaderMatch::Old(id), secret));
-            std::iter::once(next).chain(old).find_map(|(source, secret)| {
+            let ended = self.skipped.ended_headers();
+            let ended = ended.map(|(chain, secret)| (HeaderMatch::Known(chain), secret));
+            std::iter::once(next).chain(ended).find_map(|(source, secret)| {
                 Some((source, secret, open(&keys::quick_key(self.suite, secret))?))
             })
         };
@@ -377,21 +373,19 @@ impl Ratchet {
         header: &Header,
         part: &[u8],
     ) -> Result<(StateChange, Secret), DecryptError> {
-        let skipped = |chain| {
-            let key = self.skipped.get(chain, header.number).ok_or(DecryptError::KeyGone)?;
-            Ok((StateChange::Skipped { chain }, key.clone()))
-        };
         match (source, &self.receiving) {
-            (HeaderMatch::Old(chain), _) => skipped(*chain),
-            (HeaderMatch::Current, Some(chain)) if header.number < chain.number => {
-                skipped(chain.id)
-            }
-            (HeaderMatch::Current, Some(chain)) => {
-                let mut chain = AdvancedChain::at(&chain.key, chain.number, header.number)?;
-                let message_key = keys::chain_step(&mut chain.key);
+            (HeaderMatch::Known(KnownChain::Current), Some(chain))
+                if header.number >= chain.keys.number() =>
+            {
+                let mut chain = AdvancedChain::to(&chain.keys, in_chain(header.number)?);
+                let message_key = chain.keys.next_key();
                 Ok((StateChange::Advance { chain }, message_key))
             }
-            _ => self.receive_ratchet_step(header, part),
+            (HeaderMatch::Known(chain), _) => {
+                let key = self.skipped.get(*chain, header.number)?;
+                Ok((StateChange::Skipped { chain: *chain }, key.clone()))
+            }
+            (HeaderMatch::Next, _) => self.receive_ratchet_step(header, part),
         }
     }
 
@@ -405,12 +399,14 @@ impl Ratchet {
         let own = self.own.as_ref().ok_or(DecryptError::Violation)?;
         let dh = curve::agree(own, &header.ratchet_key).ok_or(DecryptError::Violation)?;
         let arrived = self.hybrid.arrive(header.kem, part)?;
-        let root = Box::new(keys::root_step(&self.root, &dh, arrived.share.as_ref()));
-        let mut chain = AdvancedChain::at(&root.chain, 0, header.number)?;
+        let root = keys::root_step(&self.root, &dh, arrived.share.as_ref());
+        let chain = MessageChain::new(root.chain.clone());
+        let mut chain = AdvancedChain::to(&chain, in_chain(header.number)?);
         let old = self.receiving.as_ref();
-        let old = old.map(|old| AdvancedChain::at_end(&old.key, old.number, header.previous_len));
-        let message_key = keys::chain_step(&mut chain.key);
-        Ok((StateChange::RatchetStep { root, arrived, old, chain }, message_key))
+        let old = old.map(|old| AdvancedChain::to(&old.keys, header.previous_len));
+        let message_key = chain.keys.next_key();
+        let received = Box::new(ReceivedChain { root, arrived, old, chain });
+        Ok((StateChange::RatchetStep(received), message_key))
     }
 
     /// Verifies the body and appends its plaintext to `out`.
@@ -450,47 +446,39 @@ impl Ratchet {
         self.initial = None;
         match step {
             StateChange::Skipped { chain } => self.skipped.remove(chain, header.number),
-            StateChange::Advance { chain: AdvancedChain { key, first, skipped } } => {
+            StateChange::Advance { chain } => {
                 let receiving = self.receiving.as_mut().expect("it has moved on");
-                self.skipped.add(receiving.id, first, skipped);
-                receiving.key = key;
-                // Saturation is harmless: a chain ends before its numbers do.
-                receiving.number = header.number.saturating_add(1);
+                receiving.keys = chain.keys;
+                self.skipped.add(chain.first, chain.skipped, chain.is_cut);
             }
-            StateChange::RatchetStep { root, arrived, old, chain } => {
-                self.commit_ratchet_step(*root, arrived, old, chain, header);
-            }
+            StateChange::RatchetStep(received) => self.commit_ratchet_step(*received, header),
         }
         self.skipped.count_received();
     }
 
-    fn commit_ratchet_step(
-        &mut self,
-        root: RootStep,
-        arrived: ReceivedKem,
-        old: Option<AdvancedChain>,
-        chain: AdvancedChain,
-        header: &Header,
-    ) {
+    fn commit_ratchet_step(&mut self, received: ReceivedChain, header: &Header) {
+        let ReceivedChain { root, arrived, old, chain } = received;
         if let (Some(receiving), Some(old)) = (self.receiving.take(), old) {
-            self.skipped.add(receiving.id, old.first, old.skipped);
-            self.skipped.retire(receiving.id, receiving.header.secret);
+            self.skipped.add(old.first, old.skipped, old.is_cut);
+            self.skipped.end_chain(receiving.header.secret, old.keys.number());
         }
-        self.chains = self.chains.wrapping_add(1);
-        self.skipped.add(self.chains, chain.first, chain.skipped);
+        self.skipped.add(chain.first, chain.skipped, chain.is_cut);
         self.root = root.root;
         let header_key = std::mem::replace(&mut self.next_receiving_header, root.next_header);
         self.receiving = Some(ReceivingChain {
-            id: self.chains,
-            key: chain.key,
+            keys: chain.keys,
             header: HeaderKey::new(self.suite, header_key),
-            number: header.number.saturating_add(1),
         });
-        self.previous_len = self.sending.take().map_or(0, |sending| sending.number);
+        self.previous_len = self.sending.take().map_or(0, |sending| sending.keys.number());
         self.own = None;
         self.remote = Some(header.ratchet_key);
         self.hybrid.chain_arrived(arrived);
     }
+}
+
+/// Checks that a chain has a message of this number.
+fn in_chain(number: u32) -> Result<u32, DecryptError> {
+    if number < u32::MAX { Ok(number) } else { Err(DecryptError::Violation) }
 }
 
 impl fmt::Debug for Ratchet {

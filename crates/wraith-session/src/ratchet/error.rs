@@ -67,15 +67,17 @@ pub enum DecryptError {
     #[error("the message is too long")]
     TooLong,
     /// The message is of another conversation, was changed, or has other associated data; or it is
-    /// so old that its header key is gone.
+    /// so old that its chain is no longer recognized
+    /// ([`FORGOTTEN_CHAINS_MAX`](super::FORGOTTEN_CHAINS_MAX),
+    /// [`COMPLETE_CHAINS_MAX`](super::COMPLETE_CHAINS_MAX)).
     #[error("not authentic")]
     Unauthentic,
-    /// The key of this message is gone: it was used, has expired, or was evicted.
-    #[error("the message was opened before, or its key has expired")]
-    KeyGone,
-    /// The message skips more than [`SKIP_MAX`](super::SKIP_MAX) messages at once.
-    #[error("too many earlier messages are missing")]
-    TooManySkipped,
+    /// The message was opened before.
+    #[error("the message was opened before")]
+    Replayed,
+    /// The message is so late that its key is gone. It may also have been opened before.
+    #[error("the message is too old")]
+    TooOld,
     /// The authenticated peer violates the protocol.
     #[error("the peer violated the protocol")]
     Violation,

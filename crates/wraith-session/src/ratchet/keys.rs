@@ -4,7 +4,7 @@
 //! | function | computation |
 //! |---|---|
 //! | root step | `seed = derive(context, root ‖ dh)`, or of `root ‖ dh ‖ ss ‖ hash(ek ‖ ct)` in a hybrid step; new root, chain key and next header key are `keyed(seed, 1)`, `keyed(seed, 2)`, `keyed(seed, 3)` |
-//! | chain step | message key `keyed(chain, 1)`, next chain key `keyed(chain, 2)` |
+//! | chain step | message key, next key and first key of the level below: `keyed(key, 1)`, `keyed(key, 2)`, `keyed(key, 3)` (module `chain`) |
 //! | body key | `keyed(message key, all fields in front of the body)` |
 //!
 //! Invariant: a body key seals one text. The body key depends on the 16 random bytes at the front
@@ -65,13 +65,6 @@ pub(super) fn root_step(root: &Secret, dh: &Secret, kem: Option<&KemShare>) -> R
         }
     });
     RootStep { root: expand(&seed, 1), chain: expand(&seed, 2), next_header: expand(&seed, 3) }
-}
-
-/// KDF_CK of the specification: advances `chain` and returns its message key.
-pub(super) fn chain_step(chain: &mut Secret) -> Secret {
-    let message_key = expand(chain, 1);
-    *chain = expand(chain, 2);
-    message_key
 }
 
 /// Returns the key of one body. `bound` holds the fields in front of it in its message.

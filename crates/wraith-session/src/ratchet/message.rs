@@ -2,8 +2,8 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 1 | kind: `0x10` a message, `0x11` a message with the initial part |
-//! | 1161 | the initial part (kind `0x11` only; [`InitialPart`]) |
+//! | 1 | kind: `0x20` a message, `0x21` a message with the initial part |
+//! | 1161 | the initial part (kind `0x21` only; [`InitialPart`]) |
 //! | 16 | salt, random; its first 12 bytes are the nonce of the header |
 //! | 57 | header: 41 bytes and a tag, under the header key of the chain |
 //! | 1200 or 1104 | ML-KEM part: an encapsulation key or a ciphertext, and a tag (if the header has its flag) |
@@ -30,9 +30,9 @@ use super::error::DecryptError;
 use super::padding::padded_len;
 
 /// First byte of a message; its high half is the version.
-pub(super) const KIND_MESSAGE: u8 = 0x10;
+pub(super) const KIND_MESSAGE: u8 = 0x20;
 /// First byte of a message with the initial part.
-pub(super) const KIND_INITIAL: u8 = 0x11;
+pub(super) const KIND_INITIAL: u8 = 0x21;
 
 /// Bytes of the initial part: suite, initiator, ephemeral key, id of the signed prekeys, id of the
 /// one-time prekeys, ciphertext.

@@ -3,14 +3,12 @@
 //! published beforehand. The start and some of the later steps also use ML-KEM-768.
 //!
 //! ```
-//! use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
-//! use wraith_crypto::SecretIdentity;
 //! use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
+//! use wraith_session::{SecretIdentity, SystemRng};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // (Use the operating system's generator and random seeds instead.)
-//! let mut rng = ChaCha20Rng::from_seed([1; 32]);
-//! let (alice, bob) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
+//! let mut rng = SystemRng;
+//! let (alice, bob) = (SecretIdentity::generate(), SecretIdentity::generate());
 //!
 //! // Bob publishes prekeys and goes away.
 //! let mut prekeys = PreKeys::generate(&mut rng, &bob, 10);
@@ -43,13 +41,17 @@
 //! | `hybrid` | the ML-KEM steps |
 //! | `skipped` | keys of missing messages |
 //! | `keys` | the key schedule |
+//! | `chain` | chains of message keys |
 //! | `message`, `padding` | the layout of a message |
 //! | `state` | saving and restoring, and the effects of a rollback |
 //! | `group` | the same message to several peers |
 //!
 //! # Guarantees
-//! - Messages may be lost, reordered and duplicated: each message that arrives opens once.
-//!   [`SKIP_MAX`], [`SKIPPED_MAX`] and the lifetimes of keys limit how late a message may arrive.
+//! - Messages may be lost, reordered and duplicated: each message that arrives opens once, or it is
+//!   too late and refused as [`DecryptError::TooOld`]. [`SKIP_MAX`], [`SKIPPED_MAX`],
+//!   [`MISSING_CHAINS_MAX`] and the lifetimes of keys limit how late a message may arrive.
+//! - No loss ends the conversation. After any number of lost messages the next one opens, at the
+//!   cost of some thousand hashes.
 //! - *Forward secrecy*: a stolen state does not decrypt messages that were decrypted before the
 //!   theft.
 //! - *Healing*: after the theft of its state, a side makes a new key, and the peer answers it. From
@@ -59,6 +61,22 @@
 //! - An observer of messages sees their length (unless [padded](Ratchet::set_padding)), and whether
 //!   they carry the initial part. Numbers and ratchet keys are encrypted. All bytes look random,
 //!   except the first byte and the initial part.
+//!
+//! # Late messages, forgeries and flooding
+//! The header of a message names its number, but it is encrypted under the header key of its chain.
+//! So a receiver recognizes only messages of chains whose header keys it holds. It holds them longer
+//! than message keys, because one header key stands for a whole chain. Beyond
+//! [`FORGOTTEN_CHAINS_MAX`] and [`COMPLETE_CHAINS_MAX`] a late message cannot be told from a
+//! forgery, and the error is [`DecryptError::Unauthentic`].
+//!
+//! In the specification a message that skips more than MAX_SKIP others is refused, so that a peer
+//! cannot cause unbounded work by huge numbers. But then, once more than MAX_SKIP messages at the
+//! front of a chain are lost, no message of this chain opens, and without them there is no next
+//! chain. Here the receiver keeps the keys of the last [`SKIP_MAX`] missing messages and forgets the
+//! others. Chains of message keys have levels (module `chain`), so each number is near.
+//!
+//! A thief of a state can read the headers of the recognized chains, but not the bodies of messages
+//! that were opened or forgotten.
 //!
 //! # Non-guarantees
 //! - Two sides that start at the same time have two conversations; the caller decides which of them
@@ -77,6 +95,7 @@
 
 mod batch;
 mod bundle;
+mod chain;
 mod codec;
 mod curve;
 mod double_ratchet;
@@ -103,5 +122,6 @@ pub use message::{MESSAGE_BYTES_MAX, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX};
 pub use padding::padme;
 pub use prekeys::{LAST_RESORT_MAX, ONE_TIME_MAX, PreKeys};
 pub use skipped::{
-    OLD_CHAINS_MAX, SKIP_MAX, SKIPPED_LIFETIME, SKIPPED_LIFETIME_MESSAGES, SKIPPED_MAX,
+    COMPLETE_CHAINS_MAX, FORGOTTEN_CHAINS_MAX, MISSING_CHAINS_MAX, SKIP_MAX, SKIPPED_LIFETIME,
+    SKIPPED_LIFETIME_MESSAGES, SKIPPED_MAX,
 };

@@ -298,7 +298,6 @@ impl Ratchet {
             next_sending_header,
             receiving: None,
             next_receiving_header,
-            chains: 0,
             skipped: SkippedKeys::default(),
             hybrid: Hybrid::default(),
             initial: None,

@@ -23,6 +23,7 @@
 use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
 
+use super::chain::MessageChain;
 use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::double_ratchet::{Ratchet, ReceivingChain, SendingChain};
@@ -31,14 +32,15 @@ use super::keys::HeaderKey;
 use super::skipped::SkippedKeys;
 use crate::bytes::StateError;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Upper bound of the encoded state without skipped keys, including two ML-KEM keys and the initial
 /// part.
 const FIXED_BYTES: usize = 4096;
 
 impl Ratchet {
-    /// Encodes the state, secrets included, for [`Self::restore`]: about 420 bytes, and more while
-    /// ML-KEM keys or skipped keys are held. Save before a message is sent, and before acting on a
+    /// Encodes the state, secrets included, for [`Self::restore`]: at first about 600 bytes, and
+    /// 1.4 KB after some turns. The state is longer while ML-KEM keys or skipped keys are held, but
+    /// never longer than 170 KB. Save before a message is sent, and before acting on a
     /// received one.
     #[must_use]
     pub fn save(&self) -> Zeroizing<Vec<u8>> {
@@ -53,13 +55,15 @@ impl Ratchet {
             writer.bytes(remote);
         });
         writer.option(self.sending.as_ref(), |writer, chain| {
-            writer.bytes(&chain.key[..]).bytes(&chain.header.secret[..]).u32(chain.number);
+            chain.keys.save(writer);
+            writer.bytes(&chain.header.secret[..]);
         });
         writer.u32(self.previous_len).bytes(&self.next_sending_header[..]);
         writer.option(self.receiving.as_ref(), |writer, chain| {
-            writer.bytes(&chain.key[..]).bytes(&chain.header.secret[..]).u32(chain.number);
+            chain.keys.save(writer);
+            writer.bytes(&chain.header.secret[..]);
         });
-        writer.bytes(&self.next_receiving_header[..]).u32(self.chains);
+        writer.bytes(&self.next_receiving_header[..]);
         self.hybrid.save(&mut writer);
         writer.option(self.initial.as_ref(), |writer, initial| {
             writer.bytes(&initial[..]);
@@ -92,25 +96,21 @@ impl Ratchet {
         let own = reader.option(Reader::secret)?;
         let remote = reader.option(Reader::array)?;
         let sending = reader.option(|reader| {
-            let (key, header) = (reader.secret()?, reader.secret()?);
+            let keys = MessageChain::restore(reader)?;
+            let header = HeaderKey::new(suite, reader.secret()?);
             let ratchet_key = curve::public_of(own.as_ref().ok_or(InvalidEncoding)?);
-            let header = HeaderKey::new(suite, header);
-            Ok(SendingChain { key, header, number: reader.u32()?, ratchet_key })
+            Ok(SendingChain { keys, header, ratchet_key })
         })?;
         let (previous_len, next_sending_header) = (reader.u32()?, reader.secret()?);
-        let mut receiving = reader.option(|reader| {
-            let (key, header) = (reader.secret()?, reader.secret()?);
-            let header = HeaderKey::new(suite, header);
-            Ok(ReceivingChain { id: 0, key, header, number: reader.u32()? })
+        let receiving = reader.option(|reader| {
+            let keys = MessageChain::restore(reader)?;
+            Ok(ReceivingChain { keys, header: HeaderKey::new(suite, reader.secret()?) })
         })?;
-        let (next_receiving_header, chains) = (reader.secret()?, reader.u32()?);
-        if let Some(receiving) = &mut receiving {
-            receiving.id = chains;
-        }
+        let next_receiving_header = reader.secret()?;
         let hybrid = Hybrid::restore(reader)?;
         let initial = reader.option(Reader::boxed)?;
         let padding = reader.bool()?;
-        let skipped = SkippedKeys::restore(reader, receiving.as_ref().map(|chain| chain.id))?;
+        let skipped = SkippedKeys::restore(reader)?;
         Ok(Self {
             suite,
             me,
@@ -124,7 +124,6 @@ impl Ratchet {
             next_sending_header,
             receiving,
             next_receiving_header,
-            chains,
             skipped,
             hybrid,
             initial,

@@ -3,11 +3,14 @@
 
 use std::time::Duration;
 
-use wraith_session::ratchet::{PreKeys, Ratchet};
+use wraith_session::ratchet::{
+    COMPLETE_CHAINS_MAX, FORGOTTEN_CHAINS_MAX, MISSING_CHAINS_MAX, SKIPPED_MAX,
+};
 use wraith_session::{SESSION_WINDOW, Session, Suite};
 
 use crate::counting::{allocations, bytes_held};
-use crate::support::{identity, rng};
+use crate::ratchet_support::*;
+use crate::support::rng;
 
 /// Returns the bytes that `make` leaves allocated, including its boxed result.
 fn held<T>(make: impl FnOnce() -> T) -> (Box<T>, i64) {
@@ -41,21 +44,44 @@ fn an_idle_session_holds_less_than_a_kibibyte() {
 }
 
 #[test]
-fn an_idle_ratchet_holds_less_than_two_kibibytes() {
+fn an_idle_ratchet_holds_less_than_four_and_a_half_kibibytes() {
+    let after = |turns: usize| {
+        held(|| {
+            let mut rng = rng(1);
+            let (mut one, mut two) = established(&mut rng);
+            for _ in 0..turns {
+                turn(&mut one, &mut two, &mut rng);
+            }
+            one
+        })
+        .1
+    };
+    let (new, used) = (after(0), after(2 * COMPLETE_CHAINS_MAX));
+    println!("{new} bytes, later {used} bytes");
+    assert!((500..2560).contains(&new), "{new}");
+    assert!((500..4608).contains(&used), "{used}");
+}
+
+#[test]
+fn a_ratchet_with_as_many_losses_as_it_remembers_holds_less_than_200_kib() {
     let (_ratchet, bytes) = held(|| {
-        let mut rng = rng(1);
-        let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-        let mut one = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
-        let (mut message, mut text) = (Vec::new(), Vec::new());
-        one.encrypt(&mut rng, b"", b"text", &mut message).unwrap();
-        let (mut two, _) = Ratchet::respond(&identity(2), &mut prekeys, b"", &message).unwrap();
-        message.clear();
-        two.encrypt(&mut rng, b"", b"text", &mut message).unwrap();
-        one.decrypt(b"", &message, &mut text).unwrap();
+        let mut rng = rng(2);
+        let (mut one, mut two) = established(&mut rng);
+        // Chains with forgotten messages, and then as many missing messages as are remembered.
+        for _ in 0..MISSING_CHAINS_MAX + FORGOTTEN_CHAINS_MAX {
+            for _ in 0..SKIPPED_MAX.div_ceil(MISSING_CHAINS_MAX) {
+                seal(&mut two, &mut rng, b"lost");
+            }
+            turn(&mut two, &mut one, &mut rng);
+        }
+        for _ in 0..COMPLETE_CHAINS_MAX {
+            turn(&mut two, &mut one, &mut rng);
+        }
+        assert_eq!(one.missing(), SKIPPED_MAX);
         one
     });
     println!("{bytes} bytes");
-    assert!((500..2048).contains(&bytes), "{bytes}");
+    assert!((100_000..200 << 10).contains(&bytes), "{bytes}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn each_message_of_a_batch_is_judged_by_itself_and_in_order() {
         Ok(TEXTS[3]),
         Err(DecryptError::Unauthentic),
         Ok(TEXTS[0]),
-        Err(DecryptError::KeyGone),
+        Err(DecryptError::Replayed),
         Err(DecryptError::Malformed),
         Ok(TEXTS[1]),
     ];

@@ -136,7 +136,7 @@ fn a_first_message_starts_one_conversation_and_uses_its_prekeys_up() {
         refuses(&mut prekeys, replay, StartError::UnknownPreKey);
     }
     assert_eq!(open(&mut bob, &second).unwrap(), b"2nd..");
-    assert_eq!(open(&mut bob, &first), Err(DecryptError::KeyGone));
+    assert_eq!(open(&mut bob, &first), Err(DecryptError::Replayed));
 }
 
 #[test]

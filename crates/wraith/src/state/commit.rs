@@ -39,7 +39,7 @@ impl FolderLock {
 }
 
 /// Creates a folder that only its owner can enter, with its parents.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 

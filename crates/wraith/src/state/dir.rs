@@ -35,7 +35,7 @@ pub fn users_folder() -> Option<PathBuf> {
 
 /// Checks that only this user can write to the folder: another writer could replace the identity,
 /// contacts and settings. A missing folder is fine.
-pub(crate) fn check_folder(folder: &Path) -> Result<(), StateError> {
+pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
     let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
     let shown = folder.display();
     let refused =

@@ -14,7 +14,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Like [`lock`], but retries for a moment, because a process that was just killed may still hold
 /// the lock.
-pub(crate) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..LOCK_TRIES {
         if let Some(file) = lock(path)? {
             return Ok(Some(file));

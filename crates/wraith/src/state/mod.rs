@@ -44,19 +44,16 @@ mod spent_codes;
 mod unfinished_send;
 
 pub use allowlist::ALLOWED_MAX;
-pub(crate) use commit::make_folder;
 pub use config::ConfigFile;
 pub use contacts::{
     Contact, ContactAddress, ContactAddressError, ContactBook, ContactError, ContactName,
     ContactNameError, ContactStore, LastSeen,
 };
 pub(crate) use dht_nodes::DhtNodes;
-pub(crate) use dir::check_folder;
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
 pub(crate) use handshake_log::HandshakeLogFile;
 pub use identity::IDENTITY_FILE;
-pub(crate) use lock_file::lock_patiently;
 pub(crate) use receipt_file::ReceiptWriter;
 pub use receipt_file::{ReceiptReader, open_receipt};
 pub use received_list::{

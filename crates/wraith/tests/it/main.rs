@@ -8,7 +8,6 @@ mod dropping;
 mod errors;
 mod events;
 mod examples;
-mod file_vault;
 mod offers;
 mod own_place;
 mod raw;

@@ -401,7 +401,7 @@ class Recipient:
 class Rejection(enum.Enum):
     UNAUTHENTIC = 0
     REPLAYED = 1
-    EXHAUSTED = 2
+    TOO_OLD = 2
     PROTOCOL = 3
 
 class Relay:
@@ -544,6 +544,8 @@ class WraithError(Exception):
     class Unauthentic(WraithError):
         def __init__(self, *args: object) -> None: ...
     class Replayed(WraithError):
+        def __init__(self, *args: object) -> None: ...
+    class TooOld(WraithError):
         def __init__(self, *args: object) -> None: ...
     class WrongPeer(WraithError):
         def __init__(self, *args: object) -> None: ...

@@ -16,20 +16,23 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use wraith_session::vault::{Durability, KeyVault, Record, VaultError, is_record_name};
 use zeroize::Zeroizing;
 
-use crate::state::{check_folder, lock_patiently, make_folder};
+use super::{Durability, KeyVault, Record, VaultError, is_record_name};
 
 /// Upper bound for the size of a record file.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
 const RECENT: &str = "recent";
 const NEW: &str = "new";
 const GENERATION: &str = "generation";
+/// A tenth of a second in total: a process that was just killed may hold the lock for a moment.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Stores session records in a folder. The records are encrypted only if the disk is. On a device
 /// with a key store, implement [`KeyVault`] on top of that store.
@@ -51,7 +54,7 @@ impl FileVault {
         let folder = folder.into();
         make_own(&folder)?;
         let path = folder.join(".lock");
-        let lock = lock_patiently(&path).map_err(|e| failed(&path, &e))?.ok_or_else(|| {
+        let lock = lock(&path).map_err(|e| failed(&path, &e))?.ok_or_else(|| {
             VaultError::Failed(format!(
                 "{} is in use: open elsewhere, in this process or another",
                 folder.display()
@@ -65,7 +68,7 @@ impl FileVault {
     ///
     /// Only durable stores ([`Durability::Power`]) are counted. So a stored session in this vault
     /// stores opened messages durably, unless its
-    /// [`set_durability`](wraith_session::StoredSession::set_durability) is called. A durable store
+    /// [`set_durability`](crate::StoredSession::set_durability) is called. A durable store
     /// waits for two flushes in each of the two folders.
     ///
     /// # Errors
@@ -176,8 +179,34 @@ impl KeyVault for FileVault {
 /// Creates the folder if it is missing. Refuses a folder that others can write to: they could put
 /// an older record there.
 fn make_own(folder: &Path) -> Result<(), VaultError> {
-    make_folder(folder).map_err(|e| failed(folder, &e))?;
-    check_folder(folder).map_err(|e| VaultError::Failed(e.to_string()))
+    let make = || fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    make().map_err(|e| failed(folder, &e))?;
+    let found = fs::metadata(folder).map_err(|e| failed(folder, &e))?;
+    let is_own = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
+    let why = match (is_own, found.mode() & 0o022) {
+        (true, 0) => return Ok(()),
+        (false, _) => "it belongs to another user",
+        (true, _) => "other users can write to it",
+    };
+    Err(VaultError::Failed(format!("cannot use {}: {why}", folder.display())))
+}
+
+/// Locks a file, which is created if it is missing and never removed. Returns `None` if another
+/// process holds the lock.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    for attempt in 0..=LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(fs::TryLockError::WouldBlock) if attempt < LOCK_TRIES => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(fs::TryLockError::WouldBlock) => {}
+            Err(fs::TryLockError::Error(e)) => return Err(e),
+        }
+    }
+    Ok(None)
 }
 
 /// Writes a new file beside `path`. An existing file, in particular a link, is removed and not

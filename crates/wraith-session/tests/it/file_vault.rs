@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use wraith::FileVault;
-use wraith::session::vault::{Durability, KeyVault, Record, VaultError};
-use wraith::session::{OpenError, Session, StoreError, StoredSession, Suite};
+use wraith_session::FileVault;
+use wraith_session::vault::{Durability, KeyVault, Record, VaultError};
+use wraith_session::{OpenError, Session, StoreError, StoredSession, Suite};
 
 /// Set in the child process that is to be killed.
 const FOLDER: &str = "WRAITH_TEST_VAULT";

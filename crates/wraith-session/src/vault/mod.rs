@@ -1,5 +1,9 @@
 //! The vault: storage for saved states. It is a trait, so that an application can use its
-//! platform's secret store.
+//! platform's secret store. `FileVault` (on Unix, with the feature `file-vault`, which is on by
+//! default) stores them in a folder.
+
+#[cfg(all(unix, feature = "file-vault"))]
+mod file;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +13,9 @@ use wraith_crypto::{equal, kdf};
 use zeroize::Zeroizing;
 
 use crate::bytes::Reader;
+
+#[cfg(all(unix, feature = "file-vault"))]
+pub use file::FileVault;
 
 /// Maximum length of a record name.
 pub const RECORD_NAME_BYTES_MAX: usize = 64;
