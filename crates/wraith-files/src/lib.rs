@@ -74,6 +74,7 @@ mod target;
 mod target_state;
 mod tree;
 mod uncommitted_file;
+mod unfinished;
 mod walk;
 mod write;
 
@@ -104,6 +105,7 @@ pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use tree::{POSITION_FREE_BYTES_MIN, Tree};
 pub use uncommitted_file::UncommittedFile;
+pub use unfinished::{UnfinishedFile, unfinished_files};
 pub use walk::{SkipReason, Skipped, Walk, WalkEntry, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;
 

@@ -3,6 +3,8 @@
 mod narrator;
 
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use wraith::{
 
 use crate::args::ReceiveArgs;
 use crate::args::continuing;
+use crate::args::units::Bytes;
 use crate::ask::{self, Answers};
 use crate::code::{self, SourceChoice};
 use crate::contacts::{SaveContact, TransferPeer, after_transfer};
@@ -25,6 +28,7 @@ use crate::pipe;
 use crate::report;
 use crate::signals::Signals;
 use narrator::ReceiveNarrator;
+use wraith_files::unfinished_files;
 
 /// Fetches the offer of a code or ticket.
 pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -87,6 +91,13 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             });
         }
         Err(error) => {
+            let has_begun = !matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::WrongCode | ErrorKind::InvalidInput
+            );
+            if has_begun && !args.is_piped() {
+                report_unfinished(&args.out, reporter);
+            }
             let failure = match signals.caught() {
                 Some(exit) => {
                     Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
@@ -296,6 +307,19 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         }
         _ => failure,
     }
+}
+
+/// Names the unfinished files in the folder and their disk space. They may be of earlier runs, too.
+fn report_unfinished(folder: &Path, reporter: &Reporter) {
+    let files = unfinished_files(folder);
+    let Some(first) = files.first() else { return };
+    let bytes = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes));
+    let path = wraith_files::shown(first.path.as_os_str().as_bytes());
+    let more = match files.len() {
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    reporter.note(&path, &format!("{} of unfinished files stay in {path}{more}", Bytes(bytes)));
 }
 
 /// Checks that the target can be created or written to, before a code is used up. The target is
