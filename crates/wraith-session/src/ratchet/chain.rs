@@ -51,11 +51,20 @@ impl MessageChain {
         self.number
     }
 
-    /// Returns the key of message [`Self::number`] and moves behind it. The number is below
-    /// `u32::MAX`.
-    pub(super) fn next_key(&mut self) -> Secret {
-        let key = expand(&self.keys[0], MESSAGE);
+    /// Returns the key of message [`Self::number`].
+    pub(super) fn key(&self) -> Secret {
+        expand(&self.keys[0], MESSAGE)
+    }
+
+    /// Moves behind message [`Self::number`], which is below `u32::MAX`.
+    pub(super) fn advance(&mut self) {
         self.seek(self.number.checked_add(1).expect("a chain ends before its numbers do"));
+    }
+
+    /// Returns the key of message [`Self::number`] and moves behind it.
+    pub(super) fn next_key(&mut self) -> Secret {
+        let key = self.key();
+        self.advance();
         key
     }
 

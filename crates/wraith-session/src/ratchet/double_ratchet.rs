@@ -91,8 +91,14 @@ enum HeaderMatch {
 
 /// The state change of a message, applied once its body authenticates.
 enum StateChange {
-    Skipped { chain: KnownChain },
-    Advance { chain: AdvancedChain },
+    Skipped {
+        chain: KnownChain,
+    },
+    /// The next message, without a gap. It needs no copy of the chain.
+    Next,
+    Advance {
+        chain: AdvancedChain,
+    },
     RatchetStep(Box<ReceivedChain>),
 }
 
@@ -377,7 +383,11 @@ impl Ratchet {
             (HeaderMatch::Known(KnownChain::Current), Some(chain))
                 if header.number >= chain.keys.number() =>
             {
-                let mut chain = AdvancedChain::to(&chain.keys, in_chain(header.number)?);
+                let number = in_chain(header.number)?;
+                if number == chain.keys.number() {
+                    return Ok((StateChange::Next, chain.keys.key()));
+                }
+                let mut chain = AdvancedChain::to(&chain.keys, number);
                 let message_key = chain.keys.next_key();
                 Ok((StateChange::Advance { chain }, message_key))
             }
@@ -446,6 +456,9 @@ impl Ratchet {
         self.initial = None;
         match step {
             StateChange::Skipped { chain } => self.skipped.remove(chain, header.number),
+            StateChange::Next => {
+                self.receiving.as_mut().expect("it has a next message").keys.advance();
+            }
             StateChange::Advance { chain } => {
                 let receiving = self.receiving.as_mut().expect("it has moved on");
                 receiving.keys = chain.keys;
