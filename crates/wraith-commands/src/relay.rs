@@ -149,7 +149,7 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
             format!("cannot use the certificate in {}: {why}", path.display()),
             "use PEM files; without --certificate the relay makes its own certificate",
         ),
-        error => (error.to_string(), "see the log: --log debug"),
+        error => (error.to_string(), "for the details: wraith relay -vv"),
     };
     Failure::new(Exit::Other, what).hint(hint)
 }
