@@ -13,6 +13,7 @@ mod crypto;
 mod demo;
 mod doctor;
 mod failure;
+mod foreign;
 mod guess;
 mod hash;
 mod home;

@@ -157,7 +157,7 @@ fn builder(
         builder = builder.by_ticket();
     }
     if let Some(text) = &args.code {
-        builder = builder.to_invitation(code::parse(text)?);
+        builder = builder.to_invitation(invited_by(text)?);
     }
     if let Some(name) = &args.to {
         let book = node.contacts().load()?;
@@ -192,6 +192,16 @@ fn builder(
         builder = builder.connections(connections);
     }
     Ok(builder)
+}
+
+/// Parses the code of `--code`. Users of other programs give a secret of their own there.
+fn invited_by(text: &str) -> Result<wraith::Code, Failure> {
+    code::parse(text).map_err(|failure| match wraith::Code::looks_like(text) {
+        true => failure,
+        false => failure.hint(
+            "--code takes the code that wraith receive --code printed; without --code, wraith send makes one",
+        ),
+    })
 }
 
 /// Waits for the end, and shows progress while a receiver is served.
