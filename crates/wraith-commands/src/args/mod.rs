@@ -10,6 +10,7 @@ mod durations;
 mod log;
 mod meeting;
 mod pages;
+mod peer;
 mod relay;
 mod shorthand;
 mod speed;
@@ -35,6 +36,7 @@ pub use meeting::MeetingArgs;
 #[cfg(test)]
 pub use meeting::Switch;
 pub use pages::{CompletionsArgs, ManArgs};
+pub use peer::PeerName;
 pub use relay::RelayArgs;
 pub use shorthand::{Split, split, with_implied_receive};
 pub use speed::SpeedArgs;
@@ -191,9 +193,10 @@ pub struct SendArgs {
     #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
     pub code: Option<String>,
 
-    /// Send to this contact, which runs `wraith listen`; no code is needed
+    /// Send to this contact, or to the machine with this NodeId, which runs `wraith listen`; no code
+    /// is needed
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
-    pub to: Option<ContactName>,
+    pub to: Option<PeerName>,
 
     /// Keep the receiver as a contact with this name, without asking
     #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]

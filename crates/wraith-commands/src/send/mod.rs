@@ -11,7 +11,7 @@ use std::time::Duration;
 use wraith::{Cause, Congestion, Error, Node, Offer, OfferSummary, Payload, Role};
 
 use crate::args::continuing::command as again;
-use crate::args::{self, SendArgs};
+use crate::args::{self, PeerName, SendArgs};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, SaveContact, TransferPeer, after_transfer};
@@ -160,9 +160,7 @@ fn builder(
         builder = builder.to_invitation(invited_by(text)?);
     }
     if let Some(name) = &args.to {
-        let book = node.contacts().load()?;
-        let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
-        builder = builder.to_contact(contact.clone());
+        builder = builder.to_contact(contacts::find(&node.contacts(), name)?);
     }
     builder = match args.receivers() {
         Some(n) => builder.receivers(n),
@@ -339,13 +337,8 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
 }
 
 /// Reports the contact to search for, and the places of the search.
-fn announce(
-    node: &Node,
-    name: &wraith::state::ContactName,
-    reporter: &Reporter,
-) -> Result<(), Failure> {
-    let book = node.contacts().load()?;
-    let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
+fn announce(node: &Node, name: &PeerName, reporter: &Reporter) -> Result<(), Failure> {
+    let contact = contacts::find(&node.contacts(), name)?;
     let seen = contact.seen_at.iter().map(ToString::to_string);
     let addresses: Vec<_> = seen.chain(contact.addresses.iter().map(ToString::to_string)).collect();
     let mut places = node.places().clone();
@@ -385,7 +378,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
             "if your partner mistyped it, run again and share the new code: {again}; if not, an attacker is guessing"
         )),
         Some(Cause::CodeExpired) => failure
-            .hint(format!("for a new code, run again: {again}; --expires SECONDS sets a longer lifetime")),
+            .hint(format!("for a new code, run again: {again}; --expires TIME sets a longer lifetime")),
         Some(Cause::NoAddress) => {
             failure.hint("connect this machine to a network; wraith doctor tests the connection")
         }
