@@ -7,7 +7,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::continuing::shell_word;
 use crate::args::{self, Split};
-use crate::config;
 use crate::failure::{Exit, Failure};
 use crate::foreign;
 use crate::guess;
@@ -148,9 +147,6 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "the command is missing".to_owned(),
         _ => first.trim_start_matches("error: ").trim_end_matches('.').to_owned(),
     };
-    if let Some(failure) = config::variable_at_fault(&message) {
-        return failure;
-    }
     let command = command_of(words);
     let next = suggestion(error).or_else(|| example(error)).or_else(|| {
         // An invalid value is not a matter of order, so the usage does not help.

@@ -38,7 +38,7 @@ pub use meeting::Switch;
 pub use pages::{CompletionsArgs, ManArgs};
 pub use peer::PeerName;
 pub use relay::RelayArgs;
-pub use shorthand::{Split, split, with_implied_receive};
+pub use shorthand::{Split, split, with_command_in_front};
 pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
@@ -440,7 +440,20 @@ fn exit_codes() -> String {
 
 /// Returns the bare definition, without changes from the config file or the environment.
 pub fn definition() -> clap::Command {
-    Cli::command().long_version(version::long())
+    with_repeatable_switches(Cli::command().long_version(version::long()))
+}
+
+/// Returns the definition in which a repeated switch means the same as one, as in `wraith -q id -q`
+/// with an alias for `wraith -q`.
+fn with_repeatable_switches(command: clap::Command) -> clap::Command {
+    let repeatable = |arg: clap::Arg| match arg.get_action() {
+        clap::ArgAction::SetTrue => {
+            let id = arg.get_id().clone();
+            arg.overrides_with(id)
+        }
+        _ => arg,
+    };
+    command.mut_args(repeatable).mut_subcommands(with_repeatable_switches)
 }
 
 /// Returns whether a command line sends the data to standard output. The command line may be

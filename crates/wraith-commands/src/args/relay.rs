@@ -22,12 +22,12 @@ pub struct RelayArgs {
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
-    /// Certificate chain in PEM, in place of the relay's own certificate
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Certificate chain in PEM, in place of the relay's own certificate; needs --key
+    #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
 
-    /// Private key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "certificate")]
+    /// Private key of the certificate, in PEM; needs --certificate
+    #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
 
     /// Relay only for clients with this token (codes of others still meet here, unless

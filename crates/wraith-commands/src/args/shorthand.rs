@@ -1,5 +1,9 @@
-//! The command line without a command: `wraith CODE` and `wraith TICKET` stand for `wraith receive
-//! …`. Options of `wraith receive` may precede the code.
+//! Words in front of the command: options, or a code in place of the command.
+//!
+//! - `wraith CODE` and `wraith TICKET` stand for `wraith receive …`. Options of `wraith receive` may
+//!   precede the code.
+//! - Options of all commands may precede the command. They are moved behind it, because clap takes
+//!   the same option at two levels for two options, and ignores the first.
 
 use std::ffi::OsString;
 
@@ -15,15 +19,51 @@ pub struct Split {
     pub rest: Vec<OsString>,
 }
 
-/// Returns the arguments of a process, with `wraith CODE` and `wraith TICKET` expanded to `wraith
-/// receive …`.
-pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let rest = split(&arguments).rest;
+/// Returns the arguments of a process with the command in front.
+pub fn with_command_in_front(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if !arguments.get(1).is_some_and(is_option) {
+        if arguments.iter().skip(1).find(|word| *word != "--").is_some_and(is_wanted) {
+            arguments.insert(1, "receive".into());
+        }
+        return arguments;
+    }
+    let mut definition = super::definition();
+    // This adds the global options to each command.
+    definition.build();
+    let Split { options, mut rest } = split_for(&definition, &arguments);
     let code = rest.iter().find(|word| *word != "--");
     if code.is_some_and(is_wanted) {
         arguments.insert(1, "receive".into());
+        return arguments;
     }
+    let mut command = &definition;
+    let mut at = 0;
+    while let Some(inner) = rest.get(at).and_then(|word| command.find_subcommand(word)) {
+        command = inner;
+        at += 1;
+    }
+    // Clap answers a request for help, and options that only one command has, where they are.
+    if at == 0 || rest[0] == "help" || !all_known(&definition, &options) {
+        return arguments;
+    }
+    rest.splice(at..at, options);
+    arguments.truncate(1);
+    arguments.extend(rest);
     arguments
+}
+
+/// Returns whether the command has each of these options. The words may contain their values.
+fn all_known(command: &Command, options: &[OsString]) -> bool {
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        let is_request = ["-h", "--help", "-V", "--version"].iter().any(|request| word == request);
+        match takes_next(command, word).filter(|_| !is_request) {
+            Some(true) => drop(words.next()),
+            Some(false) => {}
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Splits the words behind the program name. The options are those of `wraith receive`, or else of
@@ -31,15 +71,17 @@ pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
 /// a code.
 pub fn split(arguments: &[OsString]) -> Split {
     let words = arguments.get(1..).unwrap_or_default();
-    let is_option = |word: &OsString| {
-        word.as_encoded_bytes().first() == Some(&b'-') && word != "-" && word != "--"
-    };
     if !words.first().is_some_and(is_option) {
         return Split { options: Vec::new(), rest: words.to_vec() };
     }
     let mut definition = super::definition();
-    // This adds the global options to each command.
     definition.build();
+    split_for(&definition, arguments)
+}
+
+/// Splits the words with a definition that clap has built.
+fn split_for(definition: &Command, arguments: &[OsString]) -> Split {
+    let words = arguments.get(1..).unwrap_or_default();
     let receive = definition.find_subcommand("receive").expect("it is a command");
     let mut at = 0;
     while words.get(at).is_some_and(is_option) {
@@ -82,6 +124,10 @@ fn takes_next(command: &Command, word: &OsString) -> Option<bool> {
     Some(false)
 }
 
+fn is_option(word: &OsString) -> bool {
+    word.as_encoded_bytes().first() == Some(&b'-') && word != "-" && word != "--"
+}
+
 /// Returns whether a word looks like a code or a ticket.
 fn is_wanted(word: &OsString) -> bool {
     let scheme = word.as_encoded_bytes().get(..7);
@@ -103,7 +149,7 @@ mod tests {
     /// Returns the command line with the command, as text.
     fn expanded(words: &[&str]) -> String {
         let words = [&["wraith"], words].concat();
-        with_implied_receive(os(&words)).join(" ".as_ref()).into_string().unwrap()
+        with_command_in_front(os(&words)).join(" ".as_ref()).into_string().unwrap()
     }
 
     #[test]
@@ -115,7 +161,7 @@ mod tests {
             &["--", "7-crater-lemon"],
         ] {
             let words = [&["wraith"], words].concat();
-            let cli = Cli::try_parse_from(with_implied_receive(os(&words))).unwrap();
+            let cli = Cli::try_parse_from(with_command_in_front(os(&words))).unwrap();
             assert!(matches!(cli.command, Command::Receive(_)), "{words:?}");
         }
     }
@@ -150,8 +196,9 @@ mod tests {
     #[test]
     fn other_words_mean_no_receive() {
         for words in [
-            &["-q", "id"][..],
-            &["--log", "7-crater-lemon", "id"],
+            &["--frob", "id"][..],
+            &["--help", "id"],
+            &["-q", "help", "id"],
             &["-o", "7-crater-lemon"],
             &["--yes", "recieve", "7-crater-lemon"],
             &["--yes", "receive", "7-crater-lemon"],
@@ -163,6 +210,17 @@ mod tests {
         ] {
             let typed = [&["wraith"], words].concat().join(" ");
             assert_eq!(expanded(words), typed);
+        }
+    }
+
+    #[test]
+    fn options_of_all_commands_go_behind_the_command() {
+        for (words, right) in [
+            (&["-q", "id"][..], "id -q"),
+            (&["--log", "7-crater-lemon", "id", "--json"], "id --log 7-crater-lemon --json"),
+            (&["--json", "contact", "add", "anna", "x"], "contact add --json anna x"),
+        ] {
+            assert_eq!(expanded(words), format!("wraith {right}"));
         }
     }
 
