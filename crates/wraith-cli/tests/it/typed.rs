@@ -196,3 +196,32 @@ fn times_take_units() {
     }
     world.send(&[&film]).finish().expect_exit(3);
 }
+
+#[test]
+fn the_hint_about_a_code_that_nobody_waits_for_names_the_option_in_use() {
+    let world = World::new();
+    let mut command = world.wraith("server");
+    let words = ["relay", "--json", "--drain", "0", "--listen", "127.0.0.1:0"];
+    let mut relay = Process::start("relay", command.args(words));
+    let address = relay.event("listening")["address"].as_str().unwrap().to_owned();
+    for (option, other) in [("--relay", "--rendezvous"), ("--rendezvous", "--relay")] {
+        let words = ["receive", "--yes", "--timeout", "1", "7-crater-lemon", option, &address];
+        let (said, code) = said(&world, &words, &[]);
+        assert_eq!(code, Some(3), "{said}");
+        assert!(said.contains(option) && !said.contains(other), "{said}");
+    }
+}
+
+#[test]
+fn the_last_line_of_an_empty_file_has_no_rate() {
+    let world = World::new();
+    let empty = world.source().join("empty");
+    tree::file(&empty, 1, 0);
+    let mut sender = world.send(&[&empty]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    let output = command.args(["receive", "-y", "-o"]).arg(world.target()).arg(&ticket).output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(said.contains("Received 1 file, 0 B in ") && !said.contains("/s"), "{said}");
+    sender.finish().expect_exit(0);
+}

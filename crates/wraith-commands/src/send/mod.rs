@@ -80,6 +80,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         (Some(exit), Err(_)) => {
             let again = again();
             let hint = match narrator.started() {
+                _ if args.is_piped() => stream_again(&again),
                 _ if !is_continued => anew(&again),
                 // A receiver that had a code and has started continues with the next run, even if
                 // it is the wrong one.
@@ -92,9 +93,10 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (None, Err(error)) => {
             let failure = failure(&error, &node, args);
-            return Err(match error.is_resumable() && !is_continued {
-                true => failure.hint(anew(&again())),
-                false => failure,
+            return Err(match error.is_resumable() {
+                true if args.is_piped() => failure.hint(stream_again(&again())),
+                true if !is_continued => failure.hint(anew(&again())),
+                _ => failure,
             });
         }
     };
@@ -114,6 +116,11 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
 /// Returns the advice for a run that was not saved.
 fn anew(again: &str) -> String {
     format!("this run was not saved; to start over, run again: {again}")
+}
+
+/// Returns the advice for a stream that did not reach its end.
+fn stream_again(again: &str) -> String {
+    format!("a stream cannot be continued; to send all of it, run again: {again}")
 }
 
 /// Checks the place of the receipt before anything is sent.
@@ -369,7 +376,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
     match error.cause() {
         Some(Cause::NotMet(unmet)) => {
             match code::parse(args.code.as_deref().unwrap_or_default()) {
-                Ok(code) => code::not_met(unmet, &code, node.places(), Role::Receiver),
+                Ok(code) => code::not_met(unmet, &code, (node.places(), &args.meeting), Role::Receiver),
                 Err(failure) => failure,
             }
         }
@@ -377,8 +384,15 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::CodeBurned(_)) => failure.hint(format!(
             "if your partner mistyped it, run again and share the new code: {again}; if not, an attacker is guessing"
         )),
-        Some(Cause::CodeExpired) => failure
-            .hint(format!("for a new code, run again: {again}; --expires TIME sets a longer lifetime")),
+        Some(Cause::CodeExpired) => {
+            let rest = match args.receivers() {
+                Some(1) => "",
+                _ => ", and -n the number of receivers that still lack the files",
+            };
+            failure.hint(format!(
+                "for a new code, run again: {again}; --expires TIME sets a longer lifetime{rest}"
+            ))
+        }
         Some(Cause::NoAddress) => {
             failure.hint("connect this machine to a network; wraith doctor tests the connection")
         }
