@@ -1,56 +1,15 @@
 //! Guesses the intent of users of other programs: a file without a command, an address, a text, a
 //! path on another machine. The message names the right command.
 
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use wraith::Code;
+use wraith::{Code, Source};
 
-use crate::args::continuing::shell_word;
+use crate::args::continuing::{self, shell_word};
 use crate::failure::{Exit, Failure};
 use crate::home;
-
-/// An option of other programs: its names, the commands where users try it, the reason why it does
-/// not exist, and the replacement.
-struct ForeignOption {
-    names: &'static [&'static str],
-    at: &'static [&'static str],
-    why: &'static str,
-    instead: &'static str,
-}
-
-const FOREIGN: [ForeignOption; 5] = [
-    ForeignOption {
-        names: &["--exclude", "--include", "--filter", "--ignore"],
-        at: &["send"],
-        why: "wraith send does not filter files by name",
-        instead: "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
-    },
-    ForeignOption {
-        names: &["-r", "--recursive", "-a", "--archive"],
-        at: &["send", "receive"],
-        why: "folders are always transferred with all their content",
-        instead: "leave the option out",
-    },
-    ForeignOption {
-        names: &["--overwrite"],
-        at: &["send", "receive", "listen"],
-        why: "the receiver decides about existing files, with --on-conflict",
-        instead: "wraith receive CODE --on-conflict overwrite",
-    },
-    ForeignOption {
-        names: &["--port", "-p"],
-        at: &["send", "listen", "rendezvous", "relay"],
-        why: "the port is part of the address",
-        instead: "--listen 0.0.0.0:PORT",
-    },
-    ForeignOption {
-        names: &["--output", "--dir", "-d"],
-        at: &["receive", "listen"],
-        why: "-o names the folder for received files",
-        instead: "-o DIR",
-    },
-];
 
 /// Explains a word in place of a command.
 pub fn command(word: &str) -> Option<Failure> {
@@ -67,15 +26,6 @@ pub fn command(word: &str) -> Option<Failure> {
     is_code_without_number(word).then(|| without_number(word))
 }
 
-/// Explains an option that `command` does not have.
-pub fn option(name: &str, command: &str) -> Option<Failure> {
-    let name = name.split('=').next().unwrap_or(name);
-    let is_meant =
-        |option: &&ForeignOption| option.names.contains(&name) && option.at.contains(&command);
-    let ForeignOption { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
-    Some(usage(format!("there is no option {name}: {why}"), (*instead).to_owned()))
-}
-
 /// Explains an argument of `wraith receive` that is neither a code nor a ticket.
 pub fn wanted(text: &str) -> Option<Failure> {
     if is_code_without_number(text) {
@@ -84,6 +34,38 @@ pub fn wanted(text: &str) -> Option<Failure> {
     Path::new(text).symlink_metadata().ok()?;
     let hint = format!("to send it: wraith send {}", shell_word(text));
     Some(usage(format!("{} is a file, neither a code nor a ticket", shown(text)), hint))
+}
+
+/// Explains words behind a complete code or ticket, such as a folder.
+pub fn behind_a_code(code: &OsStr, others: &[OsString], out: &Path) -> Option<Failure> {
+    let is_wanted = |word: &OsStr| {
+        let word = word.to_str();
+        word.is_some_and(|word| word.parse::<Code>().is_ok() || word.parse::<Source>().is_ok())
+    };
+    if !is_wanted(code) || others.is_empty() {
+        return None;
+    }
+    let other = shown(&others[0].to_string_lossy());
+    Some(match others {
+        [another, ..] if is_wanted(another) => usage(
+            "wraith receive takes one code or ticket".to_owned(),
+            "run it once for each code; --yes accepts without asking".to_owned(),
+        ),
+        [dir] if out.as_os_str() == "." => usage(
+            format!(
+                "{other} is neither a code nor a ticket; the folder for received files needs -o"
+            ),
+            continuing::command_with_folder(dir),
+        ),
+        [_] => usage(
+            format!("there are two folders for received files: {} and {other}", out.display()),
+            format!("leave {other} out"),
+        ),
+        _ => usage(
+            "words behind the code have no meaning: everything in the offer is received".to_owned(),
+            "for a folder: wraith receive CODE -o DIR".to_owned(),
+        ),
+    })
 }
 
 /// Explains the first missing path, if it is a code, a contact, a remote path or a text.

@@ -13,6 +13,7 @@ mod crypto;
 mod demo;
 mod doctor;
 mod failure;
+mod foreign;
 mod guess;
 mod hash;
 mod home;
@@ -126,14 +127,14 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
 /// Handles a command line without a command. Help and version are clap's own text; an empty command
 /// line shows help too. A mistake is a failure like any other.
 fn command_line_failure(none: CommandLineError) -> ExitCode {
-    let words = args::with_implied_receive(std::env::args_os().collect());
+    let words = args::with_command_in_front(std::env::args_os().collect());
     let json = words.iter().any(|word| word == "--json");
     let reporter = Reporter::new(OutputArgs { json, ..OutputArgs::default() });
     if args::means_standard_output(&words) {
         reporter.keep_off_stdout();
     }
     let failure = match none {
-        CommandLineError::Config(failure) => failure,
+        CommandLineError::Settings(failure) => failure,
         CommandLineError::Clap(error) => {
             let is_help = error.kind() == DisplayHelpOnMissingArgumentOrSubcommand;
             if let Some(failure) = usage::one_hyphen(&words) {

@@ -32,7 +32,7 @@ pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Fa
 const NAMES: &str =
     r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1";
 
-/// Adds contact names to the completions of `--to`, except for `wraith crypto`, where it names a
+/// Adds contact names to the completions of `--to` and `--by`, except for `wraith crypto`, where it names a
 /// file. Shells that are not handled here get no names.
 fn with_contacts(text: &str, shell: Shell) -> String {
     match shell {
@@ -43,7 +43,9 @@ fn with_contacts(text: &str, shell: Shell) -> String {
                 if line.trim_start().starts_with("wraith__") {
                     is_crypto = line.contains("__crypto__");
                 }
-                let is_behind = std::mem::replace(&mut is_to, line.trim() == "--to)") && !is_crypto;
+                let is_behind =
+                    std::mem::replace(&mut is_to, ["--to)", "--by)"].contains(&line.trim()))
+                        && !is_crypto;
                 match line.trim_start().starts_with("COMPREPLY=") && is_behind {
                     true => format!("{names}\n"),
                     false => format!("{line}\n"),
@@ -52,7 +54,7 @@ fn with_contacts(text: &str, shell: Shell) -> String {
             text.lines().map(line).collect()
         }
         Shell::Zsh => {
-            let line = |line: &str| match line.contains(")--to=[") {
+            let line = |line: &str| match line.contains(")--to=[") || line.contains("--by=[") {
                 true => {
                     format!(
                         "{}\n",
@@ -64,7 +66,8 @@ fn with_contacts(text: &str, shell: Shell) -> String {
             text.lines().map(line).collect()
         }
         Shell::Fish => {
-            let line = |line: &str| match line.contains(" -l to ") && line.ends_with(" -r") {
+            let is_peer = |line: &str| line.contains(" -l to ") || line.contains(" -l by ");
+            let line = |line: &str| match is_peer(line) && line.ends_with(" -r") {
                 true => format!("{line} -f -a \"({NAMES})\"\n"),
                 false => format!("{line}\n"),
             };
@@ -116,7 +119,9 @@ fn collect(
     man.render_options_section(&mut text)?;
     man.render_subcommands_section(&mut text)?;
     if name == "wraith" {
-        text.extend_from_slice(exit_status().as_bytes());
+        for section in [exit_status(), environment(), files(), examples()] {
+            text.extend_from_slice(section.as_bytes());
+        }
     }
     man.render_version_section(&mut text)?;
     pages.push((format!("{name}.1"), mended(&text)));
@@ -146,4 +151,53 @@ fn exit_status() -> String {
     let code = |number: u8, meaning: &str| format!(".TP\n{number}\n{meaning}\n");
     let failures = Exit::ALL.iter().map(|exit| code(*exit as u8, exit.meaning()));
     format!(".SH \"EXIT STATUS\"\n{}{}", code(0, "done"), failures.collect::<String>())
+}
+
+/// Returns a section of terms with their meaning.
+fn terms(title: &str, terms: &[(&str, &str)]) -> String {
+    let term =
+        |(term, meaning): &(&str, &str)| format!(".TP\n{}\n{meaning}\n", term.replace('-', "\\-"));
+    format!(".SH {title}\n{}", terms.iter().map(term).collect::<String>())
+}
+
+fn environment() -> String {
+    terms(
+        "ENVIRONMENT",
+        &[
+            ("WRAITH_HOME", "The home folder, in place of ~/.config/wraith."),
+            (
+                "WRAITH_OPTION",
+                "Sets an option for all commands: WRAITH_RATE=10M is \\-\\-rate 10M.",
+            ),
+            (
+                "WRAITH_COMMAND_OPTION",
+                "Sets an option for one command: WRAITH_RECEIVE_OUT is \\-\\-out of wraith receive.",
+            ),
+            ("HTTPS_PROXY, ALL_PROXY, NO_PROXY", "The proxy for relays and rendezvous servers."),
+            ("NO_COLOR", "Turns colours off."),
+        ],
+    )
+}
+
+fn files() -> String {
+    terms(
+        "FILES",
+        &[
+            ("~/.config/wraith/config.toml", "Settings; wraith config lists and changes them."),
+            ("~/.config/wraith/contacts.toml", "Contacts; wraith contact lists and changes them."),
+            ("~/.config/wraith/identity", "The secret key of this machine."),
+            ("~/.config/wraith/received", "Lists of received files, for wraith verify."),
+        ],
+    )
+}
+
+fn examples() -> String {
+    terms(
+        "EXAMPLES",
+        &[
+            ("wraith send holiday/", "Offer a folder, and print the code."),
+            ("wraith 7-crater-lemon -o Pictures", "Receive it on the other machine."),
+            ("tar c photos | wraith send -", "Send the output of a command."),
+        ],
+    )
 }

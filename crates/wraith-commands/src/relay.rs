@@ -70,7 +70,9 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
 fn options(args: &RelayArgs) -> Result<Options, Failure> {
     let certificate = match (&args.certificate, &args.key) {
         (Some(chain), Some(key)) => Certificate::Files { chain: chain.clone(), key: key.clone() },
-        _ => {
+        (Some(_), None) => return Err(half("--certificate", "--key")),
+        (None, Some(_)) => return Err(half("--key", "--certificate")),
+        (None, None) => {
             let folder = args.state.clone().or_else(|| Some(users_folder()?.join(FOLDER)));
             let folder = folder.ok_or_else(|| {
                 Failure::new(Exit::Other, "no folder for the relay's key: HOME is not set")
@@ -101,6 +103,13 @@ fn options(args: &RelayArgs) -> Result<Options, Failure> {
         rendezvous: !args.no_rendezvous,
         log_addresses: args.log_addresses,
     })
+}
+
+/// Returns the failure for one half of a certificate. Either half may be a setting, so this is no
+/// matter of the command line.
+fn half(given: &str, missing: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{given} needs {missing} too"))
+        .hint(format!("add {missing} FILE, or leave {given} out for the relay's own certificate"))
 }
 
 fn admission(args: &RelayArgs) -> Result<Admission, Failure> {
@@ -149,7 +158,7 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
             format!("cannot use the certificate in {}: {why}", path.display()),
             "use PEM files; without --certificate the relay makes its own certificate",
         ),
-        error => (error.to_string(), "see the log: --log debug"),
+        error => (error.to_string(), "for the details: wraith relay -vv"),
     };
     Failure::new(Exit::Other, what).hint(hint)
 }

@@ -139,6 +139,54 @@ fn arguments_override_the_config_file() {
 }
 
 #[test]
+fn settings_that_conflict_are_named() {
+    let config = Config::new("relay-only = true\n[receive]\ndirect-only = true\n");
+    let words = ["receive", "--dry-run", "7-crater-lemon"];
+    let (code, _, err) = config.run(&words);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("lines 1 and 3: "), "{err}");
+    assert!(err.contains("relay-only and receive.direct-only exclude each other"), "{err}");
+    let run = |more: &[&str], variables: &[(&str, &str)]| {
+        let mut command = config.command(&[&words[..], more].concat());
+        let output = command.envs(variables.iter().copied()).env("WRAITH_LAN", "off").output();
+        text(&output.unwrap()).1
+    };
+    // Each stronger source decides.
+    let resolved = |err: &str| assert!(err.contains("there is no place to look"), "{err}");
+    resolved(&run(&["--direct-only"], &[]));
+    resolved(&run(&[], &[("WRAITH_DIRECT_ONLY", "1")]));
+    resolved(&run(&["--no-config"], &[]));
+    let both = [("WRAITH_DIRECT_ONLY", "1"), ("WRAITH_RECEIVE_RELAY_ONLY", "yes")];
+    let err = run(&[], &both);
+    assert!(both.iter().all(|(variable, _)| err.contains(variable)), "{err}");
+    resolved(&run(&["--relay-only"], &both));
+    // A switch that is off conflicts with nothing, and a setting needs no other option.
+    let off = [("WRAITH_DIRECT_ONLY", "1"), ("WRAITH_RELAY_ONLY", "0"), ("WRAITH_EXPIRES", "2h")];
+    resolved(&run(&[], &off));
+}
+
+#[test]
+fn half_of_a_certificate_is_refused_whichever_source_it_has() {
+    let config = Config::new("[relay]\nkey = '/none.pem'\n");
+    let (code, _, err) = config.run(&["relay", "--listen", "127.0.0.1:0"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("--key needs --certificate too"), "{err}");
+    let mut whole = config.command(&["relay", "--listen", "127.0.0.1:0", "--certificate", "/none"]);
+    let (_, err) = text(&whole.output().unwrap());
+    assert!(err.contains("cannot use the certificate in /none"), "{err}");
+}
+
+#[test]
+fn a_secret_of_the_file_is_not_in_the_help() {
+    let config = Config::new("relay-token = 'topsecret'\nrelay = 'one.example,two.example'\n");
+    let mut command = config.command(&["send", "--help"]);
+    let output = command.env("WRAITH_PROXY", "socks5://me:hushhush@proxy.test").output().unwrap();
+    let (out, _) = text(&output);
+    assert!(out.contains("one.example"), "{out}");
+    assert!(!out.contains("topsecret") && !out.contains("hushhush"), "{out}");
+}
+
+#[test]
 fn switches_are_on_and_off_in_file_and_environment() {
     let config = Config::new("quiet = true\n");
     let film = config.world.source().join("film.mov");

@@ -119,6 +119,30 @@ fn contacts_are_added_renamed_and_removed() {
 }
 
 #[test]
+fn a_node_id_in_place_of_a_name_reaches_a_listener() {
+    let world = World::new();
+    let film = film(&world);
+    let (_server, place) = world.rendezvous();
+    world.know("bob", "sender", None);
+    let accept = ["--accept", "contacts", "--rendezvous", &place];
+    let (listener, address) = world.listen("bob", &accept);
+    let bob = world.node_id("bob");
+    let to_id = world.send_to("sender", &bob, "film.mov", &["--rendezvous", &place]).finish();
+    to_id.expect_exit(0);
+    let calling = to_id.last("calling");
+    assert_eq!((&calling["peer"], &calling["contact"]), (&bob.clone().into(), &bob[..16].into()));
+    assert!(world.contacts("sender").is_empty(), "it is no contact afterwards");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+
+    // The NodeId of a contact brings its name and its addresses.
+    world.know("sender", "bob", Some(&address));
+    let to_contact = world.send_to("sender", &bob.to_uppercase(), "film.mov", &[]).finish();
+    to_contact.expect_exit(0);
+    assert_eq!(to_contact.last("calling")["contact"], "bob");
+    listener.kill();
+}
+
+#[test]
 fn invalid_contact_arguments_are_usage_errors() {
     let world = World::new();
     let (own, id) = (world.node_id("a"), world.node_id("b"));

@@ -63,6 +63,56 @@ fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
     assert_eq!(id.status.code(), Some(7));
 }
 
+/// Runs a command without any variable that names a folder of the user, or with this `HOME`.
+fn without_home(world: &World, home: Option<&str>) -> Command {
+    let mut command = world.wraith("none");
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"XDG_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("WRAITH_HOME").env_remove("HOME").current_dir(world.target());
+    command.envs(home.map(|home| ("HOME", home)));
+    command
+}
+
+#[test]
+fn without_a_home_files_move_with_one_note_and_no_line_after_success() {
+    for (home, why) in [
+        (None, "HOME is not set"),
+        (Some(""), "HOME is not set"),
+        (Some("/dev/null"), "/dev/null/.config/wraith"),
+    ] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 100_000);
+        let mut command = without_home(&world, home);
+        command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0"]).arg(&film);
+        let mut sender = Process::start("send", &mut command);
+        let ticket = sender.ticket();
+        let output = without_home(&world, home).args(["receive", "-y", &ticket]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        let lines: Vec<_> = said.lines().collect();
+        let is_note = |line: &&&str| line.starts_with("wraith: ");
+        assert_eq!(lines.iter().filter(is_note).count(), 1, "{said}");
+        assert!(lines[0].contains(why) && lines[0].contains("saves nothing"), "{said}");
+        assert!(lines.last().unwrap().starts_with("Received 1 file"), "{said}");
+        let sent = sender.finish();
+        sent.expect_exit(0);
+        assert_eq!(sent.all("note").count(), 1, "{:?}", sent.events);
+        assert_eq!(sent.events.last().unwrap()["event"], "done");
+        tree::assert_same(&film, &world.target().join("film.mov"));
+        // Commands that need no home work; the others name the variable.
+        let hash = without_home(&world, home).args(["hash", "film.mov"]).output().unwrap();
+        assert!(hash.status.success() && hash.stderr.is_empty(), "{hash:?}");
+        let id = without_home(&world, home).arg("id").output().unwrap();
+        assert!(!id.status.success());
+        let said = String::from_utf8(id.stderr).unwrap();
+        assert!(said.contains("WRAITH_HOME"), "{said}");
+    }
+}
+
 #[test]
 fn without_any_home_no_continuation_is_promised_either() {
     let world = World::new();

@@ -105,6 +105,7 @@ mod ticket_at_once;
 mod ticket_of_a_code;
 mod two_codes_of_one_offer;
 mod two_of_one_identity;
+mod typed;
 mod unsafe_names;
 mod unwritable_output;
 mod usage;

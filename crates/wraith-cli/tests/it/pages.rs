@@ -134,6 +134,8 @@ fn bash_completes_the_names_of_contacts() {
     command.env("WRAITH_JSON", "true").env("PATH", path).env("WRAITH_HOME", world.path("home-one"));
     let names = completed(&mut command, &script, &["wraith", "send", "--to", "an"]);
     assert_eq!(names, ["anna", "anton"]);
+    let names = completed(&mut command, &script, &["wraith", "verify", "--by", "b"]);
+    assert_eq!(names, ["bob"]);
     let to = ["wraith", "crypto", "enc", "--to", "an"];
     assert!(
         completed(&mut Command::new("bash"), &script, &to).is_empty(),
@@ -163,6 +165,9 @@ fn every_command_has_a_man_page_that_man_accepts() {
     assert!(folder.join("wraith-config-set.1").exists());
     let main = fs::read_to_string(folder.join("wraith.1")).unwrap();
     assert!(main.contains("EXIT STATUS") && main.contains("peer not found"), "{main}");
+    for section in ["ENVIRONMENT", "FILES", "EXAMPLES"] {
+        assert!(main.contains(&format!("\n.SH {section}\n")), "{main}");
+    }
     let pages = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let pages: Vec<_> = pages.collect();
     if has("groff") {

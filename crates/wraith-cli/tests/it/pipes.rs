@@ -298,3 +298,56 @@ fn usage_errors_do_not_reach_the_data_output() {
         assert_eq!(error["event"], "error");
     }
 }
+
+/// Starts a stream that has no end yet, into the target folder. Returns both sides, once the
+/// receiver has accepted, and the pipe of the stream.
+fn endless_stream(world: &World) -> (Process, Process, PipeWriter) {
+    let (mut sender, mut input) = send(world, &["--reconnect", "0"]);
+    input.write_all(b"first\n").unwrap();
+    let mut receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    receiver.event("accept");
+    sender.event("accept");
+    (sender, receiver, input)
+}
+
+#[test]
+fn a_stream_that_is_stopped_is_not_said_to_continue() {
+    for is_stopped_by_sender in [true, false] {
+        let world = World::new();
+        let (sender, receiver, input) = endless_stream(&world);
+        let stopped = if is_stopped_by_sender { &sender } else { &receiver };
+        stopped.signal(libc::SIGINT);
+        let (sender_exit, receiver_exit) = if is_stopped_by_sender { (130, 6) } else { (6, 130) };
+        let hint = |error: &Value| error["hint"].as_str().unwrap().to_owned();
+        let received = hint(receiver.finish().expect_error(receiver_exit));
+        let sent = hint(sender.finish().expect_error(sender_exit));
+        drop(input);
+        for hint in [&received, &sent] {
+            assert!(hint.starts_with("a stream cannot be continued"), "{hint}");
+        }
+        assert!(received.contains("wraith send - there again"), "{received}");
+        assert!(sent.contains("to send all of it, run again: wraith send "), "{sent}");
+    }
+}
+
+#[test]
+fn a_file_to_standard_output_that_is_stopped_starts_again_from_the_beginning() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let mut sender = world.send_with(&[&film], &["--rate", "500k"]);
+    let ticket = sender.ticket();
+    let mut receiver = receive(&world, &ticket);
+    let mut first = [0];
+    receiver.out.as_mut().unwrap().read_exact(&mut first).unwrap();
+    let pid = receiver.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let events = receiver.finish(130);
+    let hint = last(&events, "error")["hint"].as_str().unwrap();
+    assert!(hint.starts_with("to write everything from the start, run again: "), "{hint}");
+    // The sender is still waiting, and the hint is true.
+    let mut receiver = receive(&world, &ticket);
+    assert!(receiver.read_all() == std::fs::read(&film).unwrap());
+    receiver.finish(0);
+    sender.finish().expect_exit(0);
+}

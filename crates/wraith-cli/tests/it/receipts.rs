@@ -56,6 +56,13 @@ fn a_receipt_proves_a_tree_with_everything_on_another_machine() {
     assert_eq!(signed["files"], sent.last("done")["files"]);
     verify(&world, &file, &["--by", &by]).expect_exit(0);
     verify(&world, &file, &["--by", &world.node_id("sender")]).expect_error(8);
+    let unknown = verify(&world, &file, &["--by", "receiver"]);
+    assert!(unknown.expect_error(2)["message"].as_str().unwrap().contains("named receiver"));
+    for name in ["receiver", "sender"] {
+        world.know("elsewhere", name, None);
+    }
+    verify(&world, &file, &["--by", "Receiver"]).expect_exit(0);
+    verify(&world, &file, &["--by", "sender"]).expect_error(8);
 
     // The receiver's own list is as good.
     let record = tree::names(&world.path("home-receiver/received")).remove(0);

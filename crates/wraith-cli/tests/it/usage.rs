@@ -43,7 +43,11 @@ fn every_kind_of_wrong_usage_ends_with_2_and_help() {
 }
 
 /// Runs a command line without an answer to its questions. Returns its message and its exit code.
-fn said(world: &World, words: &[&str], variables: &[(&str, &str)]) -> (String, Option<i32>) {
+pub(crate) fn said(
+    world: &World,
+    words: &[&str],
+    variables: &[(&str, &str)],
+) -> (String, Option<i32>) {
     let mut command = world.wraith("one");
     command.args(words).current_dir(world.source()).envs(variables.iter().copied());
     let output = command.stdin(Stdio::null()).output().unwrap();

@@ -8,7 +8,7 @@ use wraith::state::{ContactAddress, ContactName};
 use wraith_crypto::NodeId;
 
 use super::units::RateLimit;
-use super::{MeetingArgs, OnConflict, QlogArgs, RecordArgs};
+use super::{MeetingArgs, OnConflict, QlogArgs, RecordArgs, addresses};
 
 #[derive(Args, Debug)]
 pub struct ContactArgs {
@@ -67,9 +67,9 @@ pub struct ListenArgs {
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// Address to listen on; by default every address of this machine and the usual port of its
-    /// identity
-    #[arg(long, value_name = "IP:PORT")]
+    /// Address to listen on, or a port alone for all addresses; by default every address of this
+    /// machine and the usual port of its identity
+    #[arg(long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
     pub listen: Option<SocketAddr>,
 
     #[command(flatten)]

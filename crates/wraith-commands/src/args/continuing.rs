@@ -27,6 +27,12 @@ pub fn command_with_code(code: &str) -> String {
     line(&with_code(words(), code))
 }
 
+/// Returns the command of this process with the folder `dir` as the value of `-o`, where it was typed
+/// as an argument.
+pub fn command_with_folder(dir: &OsStr) -> String {
+    line(&with_folder(words(), dir))
+}
+
 /// Returns the words of the command line without the program name.
 fn words() -> Vec<OsString> {
     std::env::args_os().skip(1).collect()
@@ -80,6 +86,16 @@ fn with_code(words: Vec<OsString>, code: &str) -> Vec<OsString> {
     changed
 }
 
+/// Moves the last word that is `dir` behind `-o`, at the end of the options.
+fn with_folder(mut words: Vec<OsString>, dir: &OsStr) -> Vec<OsString> {
+    if let Some(at) = words.iter().rposition(|word| word == dir) {
+        words.remove(at);
+    }
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.splice(end..end, ["-o".into(), dir.to_owned()]);
+    words
+}
+
 /// Quotes a word for a shell.
 pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
@@ -131,6 +147,22 @@ mod tests {
     fn the_repeated_command_leaves_out_new() {
         let words = os(&["send", "--new", "-n", "2", "--", "--new", "film"]);
         assert_eq!(line(&without_beginning_anew(words)), "wraith send -n 2 -- --new film");
+    }
+
+    #[test]
+    fn a_folder_among_the_arguments_becomes_an_option() {
+        for (typed, right) in [
+            (
+                &["receive", "7-crater-lemon", "Downloads"][..],
+                "receive 7-crater-lemon -o Downloads",
+            ),
+            (&["7-crater-lemon", "my dir", "-y"], "7-crater-lemon -y -o 'my dir'"),
+            (&["rx", "-y", "--", "7-crater-lemon", "x"], "rx -y -o x -- 7-crater-lemon"),
+        ] {
+            let dir = typed.iter().rfind(|word| ["Downloads", "my dir", "x"].contains(word));
+            let words = with_folder(os(typed), dir.unwrap().as_ref());
+            assert_eq!(line(&words), format!("wraith {right}"));
+        }
     }
 
     #[test]

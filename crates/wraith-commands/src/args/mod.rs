@@ -1,14 +1,18 @@
 //! The command line, defined once: parsing, `--help` and usage errors all come from these types.
 
+mod addresses;
 mod config;
 mod contacts;
 pub mod continuing;
 pub mod crypto;
 mod doctor;
+mod durations;
 mod log;
 mod meeting;
 mod pages;
+mod peer;
 mod relay;
+mod shorthand;
 mod speed;
 pub mod units;
 mod verify;
@@ -21,7 +25,6 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith::state::ContactName;
-use wraith_discovery::Code;
 use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
@@ -33,7 +36,9 @@ pub use meeting::MeetingArgs;
 #[cfg(test)]
 pub use meeting::Switch;
 pub use pages::{CompletionsArgs, ManArgs};
+pub use peer::PeerName;
 pub use relay::RelayArgs;
+pub use shorthand::{Split, split, with_command_in_front};
 pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
@@ -43,10 +48,14 @@ use units::{RateLimit, Size};
 /// The first line of the help; also the description of the package `wraith-cli`.
 const ABOUT: &str = "Send files directly between two machines, encrypted and verified";
 
+/// The two forms of a command line. The second is a shorthand for `wraith receive`.
+const USAGE: &str =
+    "wraith [OPTIONS] <COMMAND>\n       wraith CODE [OPTIONS]      as wraith receive CODE";
+
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
 #[command(name = "wraith", version, about = ABOUT, arg_required_else_help = true, propagate_version = true)]
-#[command(after_help = exit_codes())]
+#[command(override_usage = USAGE, after_help = exit_codes())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -157,8 +166,8 @@ pub struct ConnectionArgs {
 
 #[derive(Args, Debug)]
 pub struct RendezvousArgs {
-    /// TCP address to listen on
-    #[arg(long, value_name = "IP:PORT", default_value = "[::]:49737")]
+    /// TCP address to listen on, or a port alone for all addresses
+    #[arg(long, value_name = "[IP:]PORT", default_value = "[::]:49737", value_parser = addresses::listening)]
     pub listen: SocketAddr,
 }
 
@@ -184,9 +193,10 @@ pub struct SendArgs {
     #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
     pub code: Option<String>,
 
-    /// Send to this contact, which runs `wraith listen`; no code is needed
+    /// Send to this contact, or to the machine with this NodeId, which runs `wraith listen`; no code
+    /// is needed
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
-    pub to: Option<ContactName>,
+    pub to: Option<PeerName>,
 
     /// Keep the receiver as a contact with this name, without asking
     #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
@@ -198,8 +208,9 @@ pub struct SendArgs {
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// Lifetime of the code in seconds [default: 3600; with --keep 86400]
-    #[arg(long, value_name = "SECONDS", value_parser = life)]
+    /// Lifetime of the code, such as 15m or 2h; a number alone is in seconds [default: 1h; with
+    /// --keep 24h]
+    #[arg(long, value_name = "TIME", value_parser = durations::lifetime)]
     pub expires: Option<u64>,
 
     /// Send to this many receivers, in parallel if they come at the same time; the code then has
@@ -215,17 +226,17 @@ pub struct SendArgs {
     #[arg(long)]
     pub new: bool,
 
-    /// Address to listen on; by default every address of this machine and a port of its own
-    /// choosing
-    #[arg(long, value_name = "IP:PORT")]
+    /// Address to listen on, or a port alone for all addresses; by default every address of this
+    /// machine and a port of its own choosing
+    #[arg(long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
     pub listen: Option<SocketAddr>,
 
-    /// Stop if no receiver has come after this many seconds (default: wait)
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop if no receiver has come after this time, such as 5m (default: wait)
+    #[arg(long, value_name = "TIME", value_parser = durations::seconds)]
     pub timeout: Option<u64>,
 
-    /// Wait this many seconds for a lost receiver to come back
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
+    /// Wait this long for a lost receiver to come back
+    #[arg(long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
     pub reconnect: u64,
 
     /// Send whole files, even if the receiver has an older copy
@@ -303,8 +314,8 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub contacts: NewContactArgs,
 
-    /// Lifetime of an unused code from --code, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]
+    /// Lifetime of an unused code from --code, such as 15m or 2h; a number alone is in seconds
+    #[arg(long, value_name = "TIME", value_parser = durations::lifetime, default_value = "1h", requires = "code")]
     pub expires: u64,
 
     #[command(flatten)]
@@ -347,9 +358,8 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// Try to reach the sender for this many seconds at first (default: 10, or 30 where the DHT is
-    /// asked)
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Try to reach the sender for this time at first (default: 10s, or 30s where the DHT is asked)
+    #[arg(long, value_name = "TIME", value_parser = durations::seconds)]
     pub timeout: Option<u64>,
 
     /// Limit the sender to this many bytes a second; K, M and G are powers of 1024
@@ -359,8 +369,8 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub connections: ConnectionArgs,
 
-    /// Try to reconnect for this many seconds after a connection is lost
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
+    /// Try to reconnect for this time after a connection is lost
+    #[arg(long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
     pub reconnect: u64,
 
     #[command(flatten)]
@@ -422,27 +432,6 @@ pub struct DemoArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// Ten years: longer than any wait, and within the clock range of every system.
-const SECONDS_MAX: u64 = 10 * 365 * 24 * 3600;
-
-/// Parses a waiting time in seconds.
-fn seconds(text: &str) -> Result<u64, String> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
-        _ if digits => Err(format!("the maximum is {SECONDS_MAX} (ten years)")),
-        _ => Err("expected a number of seconds".to_owned()),
-    }
-}
-
-/// Parses the lifetime of a code in seconds; at least one.
-fn life(text: &str) -> Result<u64, String> {
-    match seconds(text)? {
-        0 => Err("a code needs a lifetime of at least one second".to_owned()),
-        seconds => Ok(seconds),
-    }
-}
-
 /// Returns all exit codes with their meaning, in one line.
 fn exit_codes() -> String {
     let codes = Exit::ALL.iter().map(|exit| format!(" · {} {}", *exit as u8, exit.meaning()));
@@ -451,21 +440,20 @@ fn exit_codes() -> String {
 
 /// Returns the bare definition, without changes from the config file or the environment.
 pub fn definition() -> clap::Command {
-    Cli::command().long_version(version::long())
+    with_repeatable_switches(Cli::command().long_version(version::long()))
 }
 
-/// Returns the arguments of a process, with `wraith CODE` and `wraith TICKET` expanded to `wraith
-/// receive …`.
-pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let is_wanted = |a: &OsString| {
-        let ticket = a.as_encoded_bytes().get(..7);
-        ticket.is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
-            || a.to_str().is_some_and(Code::looks_like)
+/// Returns the definition in which a repeated switch means the same as one, as in `wraith -q id -q`
+/// with an alias for `wraith -q`.
+fn with_repeatable_switches(command: clap::Command) -> clap::Command {
+    let repeatable = |arg: clap::Arg| match arg.get_action() {
+        clap::ArgAction::SetTrue => {
+            let id = arg.get_id().clone();
+            arg.overrides_with(id)
+        }
+        _ => arg,
     };
-    if arguments.get(1).is_some_and(is_wanted) {
-        arguments.insert(1, "receive".into());
-    }
-    arguments
+    command.mut_args(repeatable).mut_subcommands(with_repeatable_switches)
 }
 
 /// Returns whether a command line sends the data to standard output. The command line may be
@@ -491,23 +479,6 @@ mod tests {
         assert_eq!(Cli::command().get_about().unwrap().to_string(), ABOUT);
         let manifest = include_str!("../../../wraith-cli/Cargo.toml");
         assert!(manifest.contains(&format!("description = \"{ABOUT}\"")));
-    }
-
-    #[test]
-    fn a_ticket_alone_means_receive() {
-        let words = ["wraith", "WRAITH:abc", "--yes"].map(OsString::from).to_vec();
-        let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
-        assert!(matches!(cli.command, Command::Receive(ReceiveArgs { yes: true, .. })));
-    }
-
-    #[test]
-    fn a_code_alone_means_receive_in_one_word_or_three() {
-        for words in [&["wraith", "7-crater-lemon"][..], &["wraith", "7", "crater", "lemon", "-y"]]
-        {
-            let words = words.iter().map(OsString::from).collect();
-            let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
-            assert!(matches!(cli.command, Command::Receive(_)));
-        }
     }
 
     #[test]

@@ -8,11 +8,13 @@ use clap::Args;
 use wraith_crypto::NodeId;
 
 use super::units::{RateLimit, Size};
+use super::{addresses, durations};
 
 #[derive(Args, Debug)]
 pub struct RelayArgs {
-    /// TCP and UDP address to listen on; networks that allow only web traffic allow no port but 443
-    #[arg(long, value_name = "IP:PORT", default_value = "[::]:443")]
+    /// TCP and UDP address to listen on, or a port alone for all addresses; networks that allow
+    /// only web traffic allow no port but 443
+    #[arg(long, value_name = "[IP:]PORT", default_value = "[::]:443", value_parser = addresses::listening)]
     pub listen: SocketAddr,
 
     /// Folder for the relay's key and certificate [default: relay in the folder of this user's
@@ -20,12 +22,12 @@ pub struct RelayArgs {
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 
-    /// Certificate chain in PEM, in place of the relay's own certificate
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Certificate chain in PEM, in place of the relay's own certificate; needs --key
+    #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
 
-    /// Private key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "certificate")]
+    /// Private key of the certificate, in PEM; needs --certificate
+    #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
 
     /// Relay only for clients with this token (codes of others still meet here, unless
@@ -75,11 +77,11 @@ pub struct RelayArgs {
     pub day: Option<Size>,
 
     /// Time that pairs may continue after the first Ctrl-C or SIGTERM
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = drain)]
     pub drain: u64,
 
     /// HTTP address for Prometheus metrics at /metrics and a health check at /healthz
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", value_parser = addresses::exactly)]
     pub metrics: Option<SocketAddr>,
 
     /// No UDP: send datagrams over TLS only, which is slower
@@ -98,6 +100,14 @@ pub struct RelayArgs {
     /// Log the addresses of clients
     #[arg(long)]
     pub log_addresses: bool,
+}
+
+/// Parses the time for existing pairs: at most a day.
+fn drain(text: &str) -> Result<u64, String> {
+    match durations::seconds(text)? {
+        seconds @ ..=86_400 => Ok(seconds),
+        _ => Err("the maximum is 86400 (one day)".to_owned()),
+    }
 }
 
 fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::durations;
 use super::units::plain_bytes;
 
 /// Maximum text length in bytes.
@@ -19,8 +20,8 @@ pub struct SpeedArgs {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "8192", value_parser = text_bytes)]
     pub bytes: Vec<u32>,
 
-    /// Measuring time of each row, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    /// Measuring time of each row; a number alone is in seconds
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = seconds)]
     pub seconds: f64,
 
     /// List the operations and their measured scope, without measuring
@@ -37,8 +38,8 @@ fn text_bytes(text: &str) -> Result<u32, String> {
 
 /// Parses a measuring time: a millisecond to an hour.
 fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected a number of seconds from 0.001 to 3600".to_owned()),
+    match durations::duration(text)?.as_secs_f64() {
+        seconds if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected a time from 1ms to 1h".to_owned()),
     }
 }

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use wraith_crypto::NodeId;
 
+use super::PeerName;
 use super::units::Size;
 
 #[derive(Args, Clone, Debug)]
@@ -28,9 +28,9 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "moved_to"])]
     pub receipt: Option<PathBuf>,
 
-    /// Accept the receipt only if this receiver signed it
-    #[arg(long, value_name = "NODEID", requires = "receipt")]
-    pub by: Option<NodeId>,
+    /// Accept the receipt only if this contact, or the machine with this NodeId, signed it
+    #[arg(long, value_name = "NAME", requires = "receipt")]
+    pub by: Option<PeerName>,
 }
 
 /// The received list of a transfer.

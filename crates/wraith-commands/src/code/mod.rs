@@ -210,21 +210,34 @@ pub fn spent(at: SystemTime, other: Role) -> Failure {
     Failure::new(Exit::WrongCode, message).hint(new_code(other))
 }
 
+/// Returns the option that names the server where this side looks for codes.
+fn server_option(args: &MeetingArgs) -> &'static str {
+    match args.rendezvous.is_none() && named(&args.relay).next().is_some() {
+        true => "--relay",
+        false => "--rendezvous",
+    }
+}
+
 /// Returns the advice for a code with a number where no peer waits.
-fn nobody_there(places: &Places, other: Role) -> &'static str {
+fn nobody_there(places: &Places, option: &str, other: Role) -> String {
     match (other, &places.rendezvous) {
         // With a server, the sender shows no code of six words. A receiver never does.
         (Role::Sender, None) => {
-            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On another network, use the code of six words that wraith send shows there too; it needs --dht on. Or name the same --rendezvous on both sides"
+            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On another network, use the code of six words that wraith send shows there too; it needs --dht on. Or name the same --rendezvous or --relay on both sides".to_owned()
         }
-        _ => {
-            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On different networks both sides need the same --rendezvous"
-        }
+        _ => format!(
+            "is wraith still running there? If it is not, the code was used, has expired or is burned: ask for a new one. On different networks both sides need the same {option}"
+        ),
     }
 }
 
 /// Explains why the creator of the code was not met.
-pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> Failure {
+pub fn not_met(
+    error: &JoinError,
+    code: &Code,
+    (places, args): (&Places, &MeetingArgs),
+    other: Role,
+) -> Failure {
     let nameplate = code.nameplate();
     let mut at = if code.is_long() { places.store_names() } else { places.names() };
     at.retain(|place| error.unusable.iter().all(|(unusable, _)| unusable != place));
@@ -236,6 +249,8 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         false => format!("; not searched {unusable}"),
     };
     let new_code = new_code(other);
+    let option = server_option(args);
+    let (of_the_server, nobody_there);
     if code.is_long() && !matches!(error.why, JoinErrorKind::NoPlace) {
         let (exit, message, hint) = long_not_met(error, &at, &besides);
         return Failure::new(exit, message).hint(hint);
@@ -256,7 +271,10 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
             Exit::PeerNotFound,
             format!("cannot look for the other side {unusable}"),
             match places.rendezvous {
-                Some(_) => "is --rendezvous right, and is the server running?",
+                Some(_) => {
+                    of_the_server = format!("is {option} right, and is the server running?");
+                    &of_the_server
+                }
                 None => "connect this machine to the other machine's network; wraith doctor tests the connection",
             },
         ),
@@ -296,11 +314,11 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
             ),
             new_code,
         ),
-        _ => (
-            Exit::PeerNotFound,
-            format!("no peer waits with number {nameplate} {at}{besides}"),
-            nobody_there(places, other),
-        ),
+        _ => {
+            nobody_there = self::nobody_there(places, option, other);
+            let message = format!("no peer waits with number {nameplate} {at}{besides}");
+            (Exit::PeerNotFound, message, &*nobody_there)
+        }
     };
     Failure::new(exit, message).hint(hint)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 use wraith::state::{ConfigFile, StateError, StateErrorKind, users_folder};
 
-use super::keys::{Key, Keys, of_one_command};
+use super::keys::{Key, Keys, means_true, of_one_command};
 use crate::failure::{Exit, Failure};
 use crate::home;
 
@@ -42,6 +42,18 @@ impl File {
         let Some(file) = config_file() else { return Ok(Self::default()) };
         let text = file.read().map_err(unusable)?;
         Ok(Self { settings: settings(file.path(), &text)?, path: file.path().to_owned() })
+    }
+
+    /// Parses and checks the text of a file.
+    #[cfg(test)]
+    pub fn of(text: &str, keys: &Keys) -> Result<Self, Failure> {
+        let path = PathBuf::from("/home/config.toml");
+        let file = Self { settings: settings(&path, text)?, path };
+        file.check(keys).map(|()| file)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns the number of settings.
@@ -196,8 +208,7 @@ fn split(name: &str) -> (impl Iterator<Item = &str>, &str) {
 fn typed(value: &str, is_switch: bool) -> Value {
     if is_switch {
         // The caller has checked that it is a boolean.
-        let on = ["y", "yes", "t", "true", "on", "1"];
-        return on.contains(&value.to_ascii_lowercase().as_str()).into();
+        return means_true(value).into();
     }
     match value.parse::<i64>() {
         Ok(number) if number.to_string() == value => number.into(),
@@ -284,9 +295,7 @@ mod tests {
     }
 
     fn file(text: &str) -> Result<File, Failure> {
-        let path = PathBuf::from("/home/config.toml");
-        let file = File { settings: settings(&path, text)?, path };
-        file.check(&keys()).map(|()| file)
+        File::of(text, &keys())
     }
 
     #[test]

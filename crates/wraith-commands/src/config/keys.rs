@@ -3,14 +3,13 @@
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction};
 
-use super::File;
-use super::excluded::Excluded;
+use super::settings::Values;
 
 /// Options that request an action instead of stating a preference; they are no settings.
 const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
@@ -82,7 +81,7 @@ impl Key {
     }
 
     /// Returns clap's complaint about a value; None if it is valid.
-    pub fn fault(&self, value: &str) -> Option<String> {
+    pub fn fault(&self, value: impl AsRef<OsStr>) -> Option<String> {
         // The probe has only the name and the parser of the option, because required and
         // conflicting options do not matter here.
         let parser = match self.is_switch() {
@@ -91,11 +90,16 @@ impl Key {
         };
         let mut probe = Arg::new("value").long(self.option.clone()).action(ArgAction::Set);
         probe = probe.value_parser(parser).allow_hyphen_values(true);
+        if let Some(delimiter) = self.arg.get_value_delimiter() {
+            probe = probe.action(ArgAction::Append).value_delimiter(delimiter);
+        }
         if let Some(names) = self.arg.get_value_names() {
             probe = probe.value_names(names.to_vec());
         }
         let probe = clap::Command::new("wraith").no_binary_name(true).arg(probe);
-        let error = probe.try_get_matches_from([format!("--{}={value}", self.option)]).err()?;
+        let mut word = OsString::from(format!("--{}=", self.option));
+        word.push(value.as_ref());
+        let error = probe.try_get_matches_from([word]).err()?;
         let text = error.render().to_string();
         // The first paragraph is the error with the possible values; the rest is advice about the
         // command line.
@@ -111,8 +115,18 @@ impl Key {
         if !is_set(&own) && is_set(&general) { general } else { own }
     }
 
+    /// Returns the value of the file, with `~/` at the start of a path expanded, because no shell has
+    /// done so.
+    pub fn with_home(&self, value: &str) -> OsString {
+        let is_path = self.arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+        match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
+            (Some(below), Some(home)) if is_path => PathBuf::from(home).join(below).into(),
+            _ => value.into(),
+        }
+    }
+
     /// Returns the command's own variable, and that of all commands with this option.
-    fn variables(&self) -> [OsString; 2] {
+    pub fn variables(&self) -> [OsString; 2] {
         variables(&self.command, &self.option, &self.arg)
     }
 
@@ -188,14 +202,12 @@ impl Keys {
         self.0.iter()
     }
 
-    /// Returns the variables with an invalid value: the option, the variable, its value, and the
-    /// fault.
-    pub fn faults_in_environment(&self) -> impl Iterator<Item = (&str, String, String, String)> {
+    /// Returns the variables with an invalid value, and the fault.
+    pub fn faults_in_environment(&self) -> impl Iterator<Item = (String, String)> {
         self.0.iter().filter_map(|key| {
             let variable = key.variable();
-            let value = std::env::var(&variable).ok().filter(|value| !value.is_empty())?;
-            let fault = key.fault(&value)?;
-            Some((&*key.option, variable.to_string_lossy().into_owned(), value, fault))
+            let value = std::env::var_os(&variable).filter(|value| !value.is_empty())?;
+            Some((variable.to_string_lossy().into_owned(), key.fault(&value)?))
         })
     }
 
@@ -258,32 +270,8 @@ fn below(path: &str, sub: &clap::Command) -> String {
     }
 }
 
-/// Returns the definition with the values of the file as defaults, except excluded ones. The file
-/// must have been checked.
-pub fn with_file(definition: clap::Command, file: &File, excluded: &Excluded) -> clap::Command {
-    each_setting(definition, "", &|command, arg| {
-        let option = arg.get_long().expect("a setting has a long name");
-        match file.value(command, option) {
-            Some(setting) if !excluded.contains(command, option) => {
-                let value = with_home(&arg, &setting.value);
-                arg.default_value(value).required(false)
-            }
-            _ => arg,
-        }
-    })
-}
-
-/// Expands `~/` at the start of a path in the file, because no shell has done so.
-fn with_home(arg: &Arg, value: &str) -> OsString {
-    let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
-    match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(below), Some(home)) if is_path => PathBuf::from(home).join(below).into(),
-        _ => value.into(),
-    }
-}
-
-/// Returns the definition with an environment variable for each option, except excluded ones.
-pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap::Command {
+/// Returns the definition with these values as defaults.
+pub fn with_values(definition: clap::Command, values: &Values) -> clap::Command {
     each_setting(definition, "", &|command, arg| {
         let arg = match is_switch(&arg) {
             // Users set variables to 1 and yes as often as to true.
@@ -291,16 +279,24 @@ pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap:
             false => arg,
         };
         let option = arg.get_long().expect("a setting has a long name");
-        if excluded.contains(command, option) {
-            return arg.env(None::<&'static str>);
-        }
-        match variables(command, option, &arg).into_iter().find(is_set) {
-            // A variable with a name of its own is shown in the help.
-            Some(name) if arg.get_env() == Some(&*name) => arg,
-            Some(name) => arg.env(name).hide_env(true),
+        match values.get(&(command.to_owned(), option.to_owned())) {
+            Some(value) => {
+                let is_secret = arg.is_hide_env_values_set();
+                let arg = arg.default_value(value.clone()).required(false);
+                arg.env(None::<&'static str>).hide_default_value(is_secret)
+            }
+            // A variable that does not count: it is empty, invalid, or overridden.
+            None if arg.get_env().is_some_and(|name| std::env::var_os(name).is_some()) => {
+                arg.env(None::<&'static str>)
+            }
             None => arg,
         }
     })
+}
+
+/// Returns whether the value of a switch turns it on. The value is valid.
+pub fn means_true(value: &str) -> bool {
+    ["y", "yes", "t", "true", "on", "1"].contains(&value.to_ascii_lowercase().as_str())
 }
 
 fn each_setting(
@@ -378,6 +374,8 @@ mod tests {
         assert!(
             fault("send.congestion", "reno").unwrap().contains("[possible values: bbr, cubic]")
         );
+        assert_eq!(fault("send.relay", "one.example,two.example:7"), None);
+        assert!(fault("send.relay", "one.example,two three").unwrap().contains("'two three'"));
         assert_eq!(fault("receive.yes", "on"), None);
         assert!(fault("receive.yes", "perhaps").is_some());
         assert_eq!(fault("receive.out", "-strange name"), None);

@@ -1,22 +1,18 @@
 //! The config file and the environment: defaults for options.
 //!
 //! There is no list of settings. The keys are the long options of the commands, read from clap's
-//! own definition ([`keys`]). A value from the file becomes the default of its option before the
-//! command line is parsed, which has two consequences:
-//!
-//! - The precedence is clap's: command line, environment, file, built-in default.
-//! - The parser of the option checks the value.
-//!
-//! A setting that conflicts with the command line is ignored ([`excluded`]): `--dry-run` overrides
-//! `yes` in the file.
+//! own definition ([`keys`]). A value becomes the default of its option before the command line is
+//! parsed, so the parser of the option checks it. [`settings`] decides which values count.
 //!
 //! Invariant: every entry of the file is used or reported with file, line and key; none is ignored
 //! silently.
 
 mod command;
-mod excluded;
 mod file;
 mod keys;
+#[cfg(test)]
+mod pairs;
+mod settings;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,6 +25,7 @@ pub use file::File;
 use crate::args::{self, Cli, Command};
 use crate::failure::{Exit, Failure};
 use keys::Keys;
+use settings::Variables;
 
 /// Option that ignores the config file.
 const NO_CONFIG: &str = "--no-config";
@@ -38,37 +35,41 @@ const NO_CONFIG: &str = "--no-config";
 pub enum CommandLineError {
     /// Help, a version, or a mistake on the command line.
     Clap(clap::Error),
-    /// A mistake in the config file.
-    Config(Failure),
+    /// A mistake in the config file or the environment.
+    Settings(Failure),
 }
 
 /// Parses the arguments of this process. They override the environment, which overrides the config
 /// file.
 pub fn command_line() -> Result<Cli, CommandLineError> {
-    let words = args::with_implied_receive(std::env::args_os().collect());
-    let excluded = excluded::by(&words);
-    let without_file = || keys::with_environment(args::definition(), &excluded);
-    let with_file = |file: &File| {
-        file.check(&Keys::of(&args::definition()))?;
-        let plain = keys::with_file(args::definition(), file, &excluded);
-        Ok(keys::with_environment(plain, &excluded))
+    let words = args::with_command_in_front(std::env::args_os().collect());
+    parse(words, &Keys::of(&args::definition()), File::load(), &Variables::of_process())
+}
+
+fn parse(
+    words: Vec<OsString>,
+    keys: &Keys,
+    file: Result<File, Failure>,
+    variables: &Variables,
+) -> Result<Cli, CommandLineError> {
+    let file = match is_without_file(&words) {
+        true => Ok(File::default()),
+        false => file.and_then(|file| file.check(keys).map(|()| file)),
     };
-    let matches = match File::load().and_then(|file| with_file(&file)) {
-        Ok(definition) if !is_without_file(&words) => definition.try_get_matches_from(words),
-        Ok(_) => without_file().try_get_matches_from(words),
-        Err(failure) => {
-            // An invalid file must not prevent a user from reading the help or correcting the file.
-            let matches = without_file().try_get_matches_from(&words);
-            let parsed = matches.as_ref().map(Cli::from_arg_matches);
-            let needs_file = matches!(&parsed, Ok(Ok(cli)) if needs_file(&cli.command));
-            if needs_file && !is_without_file(&words) {
-                return Err(CommandLineError::Config(failure));
-            }
-            matches
-        }
+    // An invalid file must not prevent a user from reading the help or correcting the file.
+    let (file, invalid) = match file {
+        Ok(file) => (file, None),
+        Err(failure) => (File::default(), Some(failure)),
     };
+    let settings = settings::of(&words, keys, &file, variables);
+    let matches = settings.definition.try_get_matches_from(words);
     let mut matches: ArgMatches = matches.map_err(CommandLineError::Clap)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(CommandLineError::Clap)
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(CommandLineError::Clap)?;
+    let in_file = invalid.filter(|_| needs_file(&cli.command)).or(settings.fault_in_file);
+    match in_file.or(settings.fault_in_environment) {
+        Some(failure) => Err(CommandLineError::Settings(failure)),
+        None => Ok(cli),
+    }
 }
 
 /// Returns a message for each `WRAITH_` variable that sets nothing.
@@ -90,26 +91,15 @@ pub fn never_ask_for_contacts() -> Result<PathBuf, Failure> {
 
 /// Checks that every environment variable has a valid value.
 pub fn check_environment() -> Result<(), Failure> {
-    wrong_variable(|_, _| true).map_or(Ok(()), Err)
-}
-
-/// Converts clap's `message` into a failure if it concerns the value of a variable.
-pub fn variable_at_fault(message: &str) -> Option<Failure> {
-    wrong_variable(|option, value| {
-        message.starts_with(&format!("invalid value '{value}' for '--{option}"))
-    })
-}
-
-/// Returns a failure for the first variable with an invalid value whose option and value satisfy
-/// `is_meant`.
-fn wrong_variable(is_meant: impl Fn(&str, &str) -> bool) -> Option<Failure> {
     let keys = Keys::of(&args::definition());
-    let mut faults = keys.faults_in_environment();
-    let (_, variable, _, fault) = faults.find(|(option, _, value, _)| is_meant(option, value))?;
-    Some(
-        Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
-            .hint("correct it or unset it; options on the command line override it"),
-    )
+    let fault = keys.faults_in_environment().next();
+    fault.map_or(Ok(()), |(variable, fault)| Err(wrong_value(&variable, &fault)))
+}
+
+/// Returns the failure for a variable with an invalid value.
+fn wrong_value(variable: &str, fault: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
+        .hint("correct it or unset it; options on the command line override it")
 }
 
 /// Returns the number of settings in the file.

@@ -3,10 +3,11 @@
 use wraith::state::{Contact, ContactError, ContactStore};
 use wraith_crypto::NodeId;
 
-use crate::args::{ContactAction, ContactArgs};
+use crate::args::{ContactAction, ContactArgs, PeerName};
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::output::{Event, Reporter};
+use crate::report::decision_id;
 
 /// Lists or changes the contacts.
 pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
@@ -110,6 +111,32 @@ fn name_taken(theirs: NodeId) -> Failure {
     Failure::new(Exit::Other, message).hint(
         "choose another name. If the contact has a new key, confirm it with them, then remove the old one: wraith contact remove NAME",
     )
+}
+
+/// Returns the contact with this name. A NodeId that is no contact is returned under its first
+/// letters, without an address.
+///
+/// # Errors
+/// There is no contact with this name, or the contacts cannot be read.
+pub fn find(store: &ContactStore, peer: &PeerName) -> Result<Contact, Failure> {
+    let mut book = store.load()?;
+    let found = match peer {
+        PeerName::Contact(name) => book.named(name),
+        PeerName::Node(node_id) => {
+            if book.with(*node_id).is_none() {
+                let text = node_id.to_string();
+                let name = decision_id(&text).parse().expect("it is short and has only letters");
+                // The book is not stored.
+                book.add(&name, *node_id).map_err(contact_failure)?;
+            }
+            book.with(*node_id)
+        }
+    };
+    let unknown = || match peer {
+        PeerName::Contact(name) => unknown_contact(name.as_str()),
+        PeerName::Node(node_id) => unknown_contact(&node_id.to_string()),
+    };
+    found.cloned().ok_or_else(unknown)
 }
 
 /// Returns the failure for an unknown contact name.

@@ -3,5 +3,5 @@
 mod command;
 mod save_contact;
 
-pub use command::{run, unknown_contact};
+pub use command::{find, run};
 pub use save_contact::{SaveContact, TransferPeer, after_transfer};

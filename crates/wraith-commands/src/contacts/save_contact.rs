@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use jiff::Timestamp;
-use wraith::state::{ContactName, ContactStore, LastSeen};
+use wraith::state::{ContactName, ContactStore, LastSeen, users_folder};
 use wraith::{NodeId, Role};
 
 use super::command::{contact_failure, report_contact};
@@ -86,6 +86,10 @@ async fn update_contacts(
     signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
+    if users_folder().is_none() && !matches!(keep, SaveContact::As(_)) {
+        // There are no contacts, and the transfer has begun with a note that nothing is saved.
+        return Ok(());
+    }
     let store = home::open()?.contacts();
     let known = store.load()?.with(other.node_id).is_some();
     match keep {

@@ -57,7 +57,9 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
             Failure::new(failure.exit, message)
         }
         (_, Some(TransferError::NoStream)) => {
-            failure.hint("fetch it into a folder with -o DIR; the sender is still waiting")
+            failure.hint(
+                "fetch it into a folder with -o DIR; the sender is still waiting. For one stream, run there: tar c FOLDER | wraith send -",
+            )
         }
         (_, Some(TransferError::Partial { failed: 0, .. })) => failure.hint(match role {
             Role::Sender => {

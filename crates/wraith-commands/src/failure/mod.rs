@@ -135,6 +135,9 @@ impl From<StateError> for Failure {
             StateErrorKind::Ambiguous => Exit::Usage,
             _ => Exit::Other,
         };
-        Self { exit, message: error.to_string(), hint: error.help().map(str::to_owned) }
+        let elsewhere = "WRAITH_HOME names another folder for the state of wraith";
+        let usual = (error.kind() == StateErrorKind::Disk).then_some(elsewhere);
+        let hint = error.help().or(usual).map(str::to_owned);
+        Self { exit, message: error.to_string(), hint }
     }
 }

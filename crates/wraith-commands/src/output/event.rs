@@ -113,7 +113,7 @@ pub enum Event<'a> {
     },
     /// The search for a contact begins.
     Calling {
-        /// Name of the contact.
+        /// Name of the contact; for a NodeId that is no contact, its first 16 letters.
         contact: &'a str,
         /// NodeId of the contact.
         peer: &'a str,

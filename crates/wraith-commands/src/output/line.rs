@@ -78,7 +78,11 @@ fn figures(s: &Progress) -> Vec<Figure> {
         add(1, "not connected".into());
         return figures;
     }
-    add(1, format!("{}/s", Bytes(s.bytes_per_second)));
+    let is_complete = !is_endless(s) && s.bytes == s.bytes_total;
+    // Nothing moves any more while the receiver writes the last bytes to its disk.
+    if s.bytes_per_second > 0 || !is_complete {
+        add(1, format!("{}/s", Bytes(s.bytes_per_second)));
+    }
     if let Some(seconds) = s.eta_seconds() {
         add(2, format!("{} left", Clock(seconds)));
     }
@@ -346,7 +350,13 @@ mod tests {
     #[test]
     fn nothing_to_do_is_everything_done() {
         let empty = Progress::default();
-        assert!(plain(&empty).starts_with("100%"));
+        assert_eq!(plain(&empty), "100%  0 B of 0 B");
+        let mut complete = half();
+        (complete.bytes, complete.bytes_per_second) = (complete.bytes_total, 0);
+        assert!(!plain(&complete).contains("0 B/s"), "{}", plain(&complete));
+        let mut stalled = half();
+        stalled.bytes_per_second = 0;
+        assert!(plain(&stalled).contains("  0 B/s"), "{}", plain(&stalled));
     }
 
     #[test]

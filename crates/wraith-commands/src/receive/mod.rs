@@ -102,11 +102,17 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
                 Some(exit) => {
                     Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
                 }
-                None => failure(&error, node, code.as_ref(), &again),
+                None => failure(&error, node, args, code.as_ref(), &again),
             };
-            return Err(match error.is_resumable() && is_spent() {
-                true => failure.hint(code::new_code(Role::Sender)),
-                false => failure,
+            return Err(match error.is_resumable() {
+                true if narrator.is_endless() => failure.hint(
+                    "a stream cannot be continued; run wraith send - there again, and use its new code or ticket",
+                ),
+                true if is_spent() => failure.hint(code::new_code(Role::Sender)),
+                true if args.is_piped() => {
+                    failure.hint(format!("to write everything from the start, run again: {again}"))
+                }
+                _ => failure,
             });
         }
     };
@@ -289,11 +295,17 @@ impl ReceiveRun<'_> {
 }
 
 /// Converts an error into the failure of the command, with advice.
-fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Failure {
+fn failure(
+    error: &Error,
+    node: &Node,
+    args: &ReceiveArgs,
+    code: Option<&Code>,
+    again: &str,
+) -> Failure {
     let failure = hints::of(error, Role::Receiver, again);
     match (error.cause(), code) {
         (Some(Cause::NotMet(unmet)), Some(code)) => {
-            code::not_met(unmet, code, node.places(), Role::Sender)
+            code::not_met(unmet, code, (node.places(), &args.meeting), Role::Sender)
         }
         (Some(Cause::NoCommonSuite), _) => failure.hint(format!(
             "agree on one --policy with the sender, then run again: {again}; the code or ticket is still valid"

@@ -31,6 +31,8 @@ pub struct ReceiveNarrator {
     /// Whether the code is used up and its ticket was not saved, so that the same command cannot
     /// resume.
     is_not_stored: AtomicBool,
+    /// Whether the offer is a stream of unknown length, which is sent only once.
+    is_endless: AtomicBool,
     /// The task that reports a missing offer.
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
@@ -45,6 +47,7 @@ impl ReceiveNarrator {
             recorder: ReceivedListRecorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
             is_not_stored: AtomicBool::new(false),
+            is_endless: AtomicBool::new(false),
             awaiting: std::sync::Mutex::default(),
         }
     }
@@ -52,6 +55,11 @@ impl ReceiveNarrator {
     /// Returns whether the same command can resume an interrupted transfer.
     pub fn is_stored(&self) -> bool {
         !self.is_not_stored.load(Relaxed)
+    }
+
+    /// Returns whether the offer is a stream of unknown length.
+    pub fn is_endless(&self) -> bool {
+        self.is_endless.load(Relaxed)
     }
 
     /// Reports the complete transfer, and stores the list for `wraith verify`.
@@ -128,7 +136,10 @@ impl Observer for ReceiveNarrator {
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         match event {
             TransferEvent::Connected { .. } => self.set_awaiting_offer(true),
-            TransferEvent::Offer(_) => self.set_awaiting_offer(false),
+            TransferEvent::Offer(offer) => {
+                self.set_awaiting_offer(false);
+                self.is_endless.store(offer.stream == Some(true) && offer.bytes == 0, Relaxed);
+            }
             _ => {}
         }
         self.recorder.record_event(event);

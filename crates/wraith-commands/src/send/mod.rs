@@ -11,7 +11,7 @@ use std::time::Duration;
 use wraith::{Cause, Congestion, Error, Node, Offer, OfferSummary, Payload, Role};
 
 use crate::args::continuing::command as again;
-use crate::args::{self, SendArgs};
+use crate::args::{self, PeerName, SendArgs};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, SaveContact, TransferPeer, after_transfer};
@@ -80,6 +80,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         (Some(exit), Err(_)) => {
             let again = again();
             let hint = match narrator.started() {
+                _ if args.is_piped() => stream_again(&again),
                 _ if !is_continued => anew(&again),
                 // A receiver that had a code and has started continues with the next run, even if
                 // it is the wrong one.
@@ -92,9 +93,10 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (None, Err(error)) => {
             let failure = failure(&error, &node, args);
-            return Err(match error.is_resumable() && !is_continued {
-                true => failure.hint(anew(&again())),
-                false => failure,
+            return Err(match error.is_resumable() {
+                true if args.is_piped() => failure.hint(stream_again(&again())),
+                true if !is_continued => failure.hint(anew(&again())),
+                _ => failure,
             });
         }
     };
@@ -114,6 +116,11 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
 /// Returns the advice for a run that was not saved.
 fn anew(again: &str) -> String {
     format!("this run was not saved; to start over, run again: {again}")
+}
+
+/// Returns the advice for a stream that did not reach its end.
+fn stream_again(again: &str) -> String {
+    format!("a stream cannot be continued; to send all of it, run again: {again}")
 }
 
 /// Checks the place of the receipt before anything is sent.
@@ -159,12 +166,10 @@ fn builder(
         builder = builder.by_ticket();
     }
     if let Some(text) = &args.code {
-        builder = builder.to_invitation(code::parse(text)?);
+        builder = builder.to_invitation(invited_by(text)?);
     }
     if let Some(name) = &args.to {
-        let book = node.contacts().load()?;
-        let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
-        builder = builder.to_contact(contact.clone());
+        builder = builder.to_contact(contacts::find(&node.contacts(), name)?);
     }
     builder = match args.receivers() {
         Some(n) => builder.receivers(n),
@@ -194,6 +199,16 @@ fn builder(
         builder = builder.connections(connections);
     }
     Ok(builder)
+}
+
+/// Parses the code of `--code`. Users of other programs give a secret of their own there.
+fn invited_by(text: &str) -> Result<wraith::Code, Failure> {
+    code::parse(text).map_err(|failure| match wraith::Code::looks_like(text) {
+        true => failure,
+        false => failure.hint(
+            "--code takes the code that wraith receive --code printed; without --code, wraith send makes one",
+        ),
+    })
 }
 
 /// Waits for the end, and shows progress while a receiver is served.
@@ -331,13 +346,8 @@ fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, report
 }
 
 /// Reports the contact to search for, and the places of the search.
-fn announce(
-    node: &Node,
-    name: &wraith::state::ContactName,
-    reporter: &Reporter,
-) -> Result<(), Failure> {
-    let book = node.contacts().load()?;
-    let contact = book.named(name).ok_or_else(|| contacts::unknown_contact(name.as_str()))?;
+fn announce(node: &Node, name: &PeerName, reporter: &Reporter) -> Result<(), Failure> {
+    let contact = contacts::find(&node.contacts(), name)?;
     let seen = contact.seen_at.iter().map(ToString::to_string);
     let addresses: Vec<_> = seen.chain(contact.addresses.iter().map(ToString::to_string)).collect();
     let mut places = node.places().clone();
@@ -368,7 +378,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
     match error.cause() {
         Some(Cause::NotMet(unmet)) => {
             match code::parse(args.code.as_deref().unwrap_or_default()) {
-                Ok(code) => code::not_met(unmet, &code, node.places(), Role::Receiver),
+                Ok(code) => code::not_met(unmet, &code, (node.places(), &args.meeting), Role::Receiver),
                 Err(failure) => failure,
             }
         }
@@ -376,8 +386,15 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::CodeBurned(_)) => failure.hint(format!(
             "if your partner mistyped it, run again and share the new code: {again}; if not, an attacker is guessing"
         )),
-        Some(Cause::CodeExpired) => failure
-            .hint(format!("for a new code, run again: {again}; --expires SECONDS sets a longer lifetime")),
+        Some(Cause::CodeExpired) => {
+            let rest = match args.receivers() {
+                Some(1) => "",
+                _ => ", and -n the number of receivers that still lack the files",
+            };
+            failure.hint(format!(
+                "for a new code, run again: {again}; --expires TIME sets a longer lifetime{rest}"
+            ))
+        }
         Some(Cause::NoAddress) => {
             failure.hint("connect this machine to a network; wraith doctor tests the connection")
         }

@@ -16,9 +16,11 @@ use wraith_files::TargetDir;
 
 use super::check::{Checker, ComparisonCounts};
 use super::{escaped, received_at};
-use crate::args::VerifyArgs;
 use crate::args::units::{Bytes, Files};
+use crate::args::{PeerName, VerifyArgs};
+use crate::contacts;
 use crate::failure::{Exit, Failure, plain};
+use crate::home;
 use crate::output::{Event, Reporter};
 use crate::report::{self, Unlisted, durability_word, name_of};
 use crate::signals::{Signals, blocking};
@@ -55,10 +57,15 @@ pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Re
             return Err(Failure::new(Exit::Usage, message));
         }
     };
+    let by = match &args.by {
+        None => None,
+        Some(PeerName::Node(node_id)) => Some(*node_id),
+        Some(name) => Some(contacts::find(&home::open()?.contacts(), name)?.node_id),
+    };
     let signals = Signals::catch(|| ()).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
     })?;
-    let (file, by, reporter) = (file.to_owned(), args.by, Arc::clone(reporter));
+    let (file, reporter) = (file.to_owned(), Arc::clone(reporter));
     blocking(move || {
         let shown = escaped(&file);
         let (head, lines) = open_verified(&file).map_err(|error| failure(&shown, &error))?;

@@ -1,0 +1,479 @@
+//! Options of other programs (croc, rsync, scp, magic-wormhole, sendme, age, openssl) and their
+//! replacements.
+
+use crate::failure::{Exit, Failure};
+
+/// An option of other programs: its names, the commands where users try it, the reason why it does
+/// not exist, and the replacement.
+struct ForeignOption {
+    names: &'static [&'static str],
+    at: &'static [&'static str],
+    why: &'static str,
+    instead: &'static str,
+}
+
+const BOTH: &[&str] = &["send", "receive"];
+const FILES: &[&str] = &["send", "receive", "listen"];
+const LEFT_OUT: &str = "leave the option out";
+
+const fn option(
+    names: &'static [&'static str],
+    at: &'static [&'static str],
+    why: &'static str,
+    instead: &'static str,
+) -> ForeignOption {
+    ForeignOption { names, at, why, instead }
+}
+
+/// The first entry with the name and the command counts.
+const FOREIGN: &[ForeignOption] = &[
+    option(
+        &["--exclude", "--exclude-from", "--include", "--filter", "--ignore"],
+        &["send"],
+        "wraith send does not filter files by name",
+        "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
+    ),
+    option(
+        &["--git"],
+        &["send"],
+        "wraith send does not filter files by name",
+        "git ls-files -z | tar c --null -T - | wraith send - --name FILES.tar",
+    ),
+    option(
+        &["--files-from", "-T"],
+        &["send"],
+        "wraith send reads no list of names",
+        "tar c -T LIST | wraith send - --name FILES.tar",
+    ),
+    option(
+        &["-r", "-R", "--recursive", "-a", "--archive"],
+        BOTH,
+        "folders are always transferred with all their content",
+        LEFT_OUT,
+    ),
+    option(
+        &["--overwrite", "--replace"],
+        FILES,
+        "the receiver decides about existing files, with --on-conflict",
+        "wraith receive CODE --on-conflict overwrite",
+    ),
+    option(
+        &["--ignore-existing", "--skip-existing", "--no-clobber", "--no-overwrite"],
+        FILES,
+        "the receiver decides about existing files, with --on-conflict",
+        "wraith receive CODE --on-conflict skip",
+    ),
+    option(
+        &["-u", "--update", "--backup", "-b", "--rename"],
+        FILES,
+        "the receiver decides about existing files, with --on-conflict",
+        "wraith receive CODE --on-conflict rename",
+    ),
+    option(
+        &[
+            "--delete",
+            "--delete-after",
+            "--delete-before",
+            "--delete-during",
+            "--remove-source-files",
+        ],
+        FILES,
+        "wraith deletes no files",
+        "delete them yourself once everything has arrived: wraith send FILE && rm FILE",
+    ),
+    option(
+        &["--port", "-p", "--magic-port"],
+        &["send", "listen", "rendezvous", "relay"],
+        "the port is part of the address",
+        "--listen PORT",
+    ),
+    option(
+        &["--host", "--ip", "--bind", "--address"],
+        &["send", "listen", "rendezvous", "relay"],
+        "the address is part of --listen",
+        "--listen IP:PORT",
+    ),
+    option(
+        &["-4", "--ipv4"],
+        &["send", "listen", "rendezvous", "relay"],
+        "IPv4 and IPv6 are both used",
+        "for IPv4 only: --listen 0.0.0.0:PORT",
+    ),
+    option(&["-4", "-6", "--ipv4", "--ipv6"], FILES, "IPv4 and IPv6 are both used", LEFT_OUT),
+    option(
+        &[
+            "-P",
+            "--partial",
+            "--partial-dir",
+            "--append",
+            "--append-verify",
+            "--inplace",
+            "--continue",
+            "--resume",
+        ],
+        BOTH,
+        "an interrupted transfer always continues, and a terminal shows the progress",
+        "run the same command again to continue",
+    ),
+    option(
+        &["--no-resume", "--restart"],
+        BOTH,
+        "an interrupted transfer always continues",
+        "to start over: wraith send --new PATH",
+    ),
+    option(
+        &["--progress", "--info", "--stats", "--human-readable", "--itemize-changes"],
+        FILES,
+        "a terminal always shows the progress",
+        "leave the option out; --json reports the progress to programs",
+    ),
+    option(
+        &["--no-progress", "--hide-progress", "--silent", "-s"],
+        FILES,
+        "--quiet turns the progress off",
+        "-q",
+    ),
+    option(
+        &[
+            "--bwlimit",
+            "-l",
+            "--limit",
+            "--limit-rate",
+            "--max-rate",
+            "--throttle",
+            "--throttleUpload",
+            "--throttle-upload",
+        ],
+        FILES,
+        "--rate limits the bytes a second",
+        "--rate 10M",
+    ),
+    option(
+        &["-z", "--compress", "--compress-level", "--compression", "-C", "--zip"],
+        BOTH,
+        "wraith does not compress",
+        "leave the option out; or: tar cz FOLDER | wraith send - --name FOLDER.tar.gz",
+    ),
+    option(&["--no-compress"], BOTH, "wraith does not compress", LEFT_OUT),
+    option(
+        &["--text", "-t", "--message", "--msg"],
+        &["send"],
+        "a text is sent from standard input",
+        "printf '%s\\n' TEXT | wraith send -",
+    ),
+    option(
+        &["--only-text", "--text", "-t", "--stdout", "-c"],
+        &["receive"],
+        "-o - writes to standard output",
+        "wraith receive CODE -o -",
+    ),
+    option(
+        &["--curve", "--pake", "--hash", "--cipher", "--cipher-spec", "--encrypt", "-e2e"],
+        BOTH,
+        "every transfer is encrypted, and the code is always checked in the same way",
+        "leave the option out; --policy NAME limits the ciphers",
+    ),
+    option(
+        &["--code-length", "--words", "--code-words"],
+        BOTH,
+        "a code always has two words, or three for several receivers; one wrong guess makes it invalid",
+        "for a longer secret: wraith send --ticket PATH",
+    ),
+    option(
+        &["--pass", "--password", "--passphrase", "--key", "-k"],
+        BOTH,
+        "the code is the secret of a transfer, and wraith makes it",
+        "leave the option out; the password of a relay is --relay-token TOKEN",
+    ),
+    option(&["--pass", "--password"], &["relay"], "a relay has tokens", "--token TOKEN"),
+    option(
+        &["--checksum", "-c", "--check", "--verify", "--size-only"],
+        BOTH,
+        "every byte is verified when it arrives",
+        "leave the option out; wraith verify checks the files later",
+    ),
+    option(
+        &["-e", "--rsh", "-i", "-F", "-J", "--ssh"],
+        BOTH,
+        "wraith uses no ssh: it runs on both machines",
+        LEFT_OUT,
+    ),
+    option(
+        &["--relay6", "--relay-url", "--relay-server", "--transit-helper", "--server"],
+        FILES,
+        "--relay names a relay by its host name or its address",
+        "--relay HOST",
+    ),
+    option(
+        &["--appid", "--remember", "--classic", "--testing", "--ticket-type", "--magic-ipv4-addr"],
+        BOTH,
+        "wraith has nothing like it",
+        LEFT_OUT,
+    ),
+    option(
+        &["--tor"],
+        FILES,
+        "wraith reaches a relay through Tor's proxy",
+        "--proxy socks5://127.0.0.1:9050 --relay HOST --relay-only",
+    ),
+    option(
+        &["--socks5", "--socks", "--connect", "--http-proxy", "--https-proxy", "-x"],
+        FILES,
+        "--proxy names the proxy",
+        "--proxy socks5://HOST:PORT, or --proxy http://HOST:PORT",
+    ),
+    option(
+        &["--no-local", "--no-lan", "--no-multicast", "--no-listen"],
+        FILES,
+        "--lan decides about the local network",
+        "--lan off",
+    ),
+    option(
+        &["--local", "--only-local", "--lan-only"],
+        FILES,
+        "the local network is always tried; --dht decides about the internet",
+        "--dht off --port-mapping off",
+    ),
+    option(
+        &["--multicast", "--interface"],
+        FILES,
+        "--lan names the interface of the local network",
+        "--lan NAME",
+    ),
+    option(
+        &["--no-multi", "--multi", "--transfers", "--threads", "--parallel", "-j", "--streams"],
+        BOTH,
+        "--connections sets the number of parallel connections",
+        "--connections N",
+    ),
+    option(
+        &["--ask", "--interactive"],
+        &["receive", "listen"],
+        "the receiver is always asked, unless it has --yes",
+        LEFT_OUT,
+    ),
+    option(
+        &["--accept-file", "--accept", "--no-confirm", "-f"],
+        &["receive"],
+        "--yes accepts without asking",
+        "--yes",
+    ),
+    option(
+        &[
+            "--output",
+            "--dir",
+            "-d",
+            "--output-file",
+            "--output-dir",
+            "--dest",
+            "--destination",
+            "-O",
+        ],
+        &["receive", "listen"],
+        "-o names the folder for received files",
+        "-o DIR",
+    ),
+    option(
+        &["--dry-run"],
+        &["send"],
+        "the receiver can look at the offer without receiving it",
+        "wraith receive CODE --dry-run",
+    ),
+    option(
+        &["--zeromode", "-0"],
+        BOTH,
+        "contacts need no code",
+        "wraith send PATH --to NAME, while wraith listen runs there",
+    ),
+    option(
+        &["--allocate"],
+        &["receive"],
+        "--code makes a code at the receiver",
+        "wraith receive --code",
+    ),
+    option(
+        &["--clipboard", "--copy", "--disable-clipboard", "--extended-clipboard"],
+        BOTH,
+        "wraith does not use the clipboard",
+        LEFT_OUT,
+    ),
+    option(&["--no-qr"], BOTH, "a QR code is shown only with --qr", LEFT_OUT),
+    option(&["--qrcode"], &["send"], "--qr shows the code as a QR code", "--qr"),
+    option(&["--debug", "--trace"], FILES, "-v logs to standard error", "-vv"),
+    option(
+        &["--ignore-stdin"],
+        BOTH,
+        "standard input is read only for the path -, and for answers",
+        LEFT_OUT,
+    ),
+    option(&["--stdin"], &["send"], "the path - is standard input", "wraith send -"),
+    option(&["--format"], BOTH, "--json prints one event a line", "--json"),
+    option(
+        &["--max-downloads", "--downloads", "--count"],
+        &["send"],
+        "-n is the number of receivers",
+        "-n 3, or --keep for any number",
+    ),
+    option(
+        &["-l", "--links", "-L", "--copy-links", "--follow", "--dereference"],
+        BOTH,
+        "symbolic links in a folder are sent as links",
+        LEFT_OUT,
+    ),
+    option(
+        &["-p", "--perms", "--chmod", "--preserve"],
+        &["receive"],
+        "permissions arrive less the umask",
+        "to keep all of them: wraith receive CODE --keep-modes",
+    ),
+    option(
+        &["--perms", "--times", "--preserve", "-S", "--sparse"],
+        BOTH,
+        "permissions, times and holes are always sent",
+        LEFT_OUT,
+    ),
+    option(
+        &["--owner", "-g", "--group", "-A", "--acls", "-X", "--xattrs", "-H", "--hard-links", "-D"],
+        &["send", "receive"],
+        "owners, access lists, attributes, hard links and devices are not transferred",
+        "tar c --xattrs --acls FOLDER | wraith send - --name FOLDER.tar",
+    ),
+    option(
+        &["-r", "--recipient", "-R", "--recipients-file"],
+        &["crypto enc"],
+        "--to names the file with the recipient's public key",
+        "--to FILE",
+    ),
+    option(
+        &["-i", "--identity", "-inkey", "-key"],
+        &["crypto enc", "crypto dec", "crypto sign", "crypto verify"],
+        "-k names the file with the key",
+        "-k FILE",
+    ),
+    option(
+        &["-d", "--decrypt"],
+        &["crypto enc", "crypto"],
+        "decrypting is a command",
+        "wraith crypto dec",
+    ),
+    option(
+        &["-e", "--encrypt"],
+        &["crypto enc", "crypto"],
+        "encrypting is a command",
+        "wraith crypto enc",
+    ),
+    option(
+        &["--armor", "-base64", "-A", "--base64"],
+        &["crypto enc", "crypto dec"],
+        "the output is binary",
+        "wraith crypto enc FILE | base64",
+    ),
+    option(
+        &["-in", "--in", "--input"],
+        &[
+            "crypto enc",
+            "crypto dec",
+            "crypto sign",
+            "crypto verify",
+            "crypto hash",
+            "crypto mac",
+            "crypto pub",
+        ],
+        "the input is an argument without an option",
+        "leave -in out, and keep the name of the file",
+    ),
+    option(
+        &["-pass", "--pass", "-kfile", "--password"],
+        &["crypto enc", "crypto dec"],
+        "--passphrase asks for the passphrase, and --passphrase-file reads it",
+        "--passphrase-file FILE",
+    ),
+    option(
+        &["-K"],
+        &["crypto enc", "crypto dec"],
+        "-k names a file with the key in hexadecimal, because other users of the machine see arguments",
+        "-k FILE",
+    ),
+    option(
+        &["-pbkdf2", "-iter", "-salt", "-nosalt", "-md", "-S"],
+        &["crypto enc", "crypto dec"],
+        "a passphrase always goes through Argon2id with a new salt",
+        LEFT_OUT,
+    ),
+    option(
+        &["-nopad"],
+        &["crypto enc", "crypto dec"],
+        "--no-padding turns padding off",
+        "--no-padding",
+    ),
+    option(
+        &["-sha1", "-sha256", "-sha384", "-sha512", "-md5", "-sha3-256"],
+        &["crypto hash"],
+        "the hash function is the first argument",
+        "wraith crypto hash SHA-256 FILE",
+    ),
+];
+
+/// Explains an option that `command` does not have. Before a command, the options of `wraith send`
+/// and `wraith receive` count.
+pub fn explain(name: &str, command: &str) -> Option<Failure> {
+    let name = name.split('=').next().unwrap_or(name);
+    let is_meant = |option: &&ForeignOption| {
+        let at = option.at.contains(&command) || command.is_empty() && option.at.contains(&"send");
+        option.names.contains(&name) && at
+    };
+    let ForeignOption { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
+    let message = format!("there is no option {name}: {why}");
+    Some(Failure::new(Exit::Usage, message).hint(*instead))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_entry_hides_an_option_of_its_command() {
+        let mut definition = crate::args::definition();
+        definition.build();
+        let mut hidden = Vec::new();
+        for entry in FOREIGN {
+            for at in entry.at {
+                let command = at.split(' ').fold(&definition, |command, name| {
+                    command.find_subcommand(name).expect("the command exists")
+                });
+                for name in entry.names {
+                    let is_same = |arg: &clap::Arg| match name.strip_prefix("--") {
+                        Some(long) => arg.get_long() == Some(long),
+                        None => arg.get_short().is_some_and(|short| *name == format!("-{short}")),
+                    };
+                    if command.get_arguments().any(is_same) {
+                        hidden.push(format!("{at} {name}"));
+                    }
+                }
+            }
+        }
+        assert!(hidden.is_empty(), "{hidden:?}");
+    }
+
+    #[test]
+    fn every_replacement_that_is_a_command_line_parses() {
+        let filled = |text: &str| {
+            let text = text.replace("CODE", "7-crater-lemon").replace("TOKEN", "t");
+            text.replace('N', "2")
+        };
+        for entry in FOREIGN {
+            let commands = entry.instead.split(['|', ',', '&', ';']).map(str::trim);
+            let commands = commands.map(|part| part.split_once(": ").map_or(part, |(_, c)| c));
+            for command in commands.filter(|part| part.starts_with("wraith ")) {
+                let command = command.split(" while ").next().unwrap();
+                let words: Vec<_> = filled(command).split(' ').map(str::to_owned).collect();
+                let parsed = crate::args::definition().try_get_matches_from(&words);
+                let is_for_the_line = |error: &clap::Error| {
+                    // `wraith crypto dec` stands for the command with the words that were typed.
+                    error.kind() != clap::error::ErrorKind::MissingRequiredArgument
+                };
+                assert!(parsed.err().is_none_or(|error| !is_for_the_line(&error)), "{words:?}");
+            }
+        }
+    }
+}
