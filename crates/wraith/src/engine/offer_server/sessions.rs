@@ -406,7 +406,10 @@ impl OfferServer {
     fn awaits_return(&self, error: &TransferError) -> bool {
         match error {
             TransferError::NetworkLost { .. } => !self.settings.timeouts.reconnect.is_zero(),
-            TransferError::Cancelled { role: Role::Receiver } => self.keeps_place(),
+            // A new receiver of a stream would lack its beginning.
+            TransferError::Cancelled { role: Role::Receiver } => {
+                self.keeps_place() && !self.payload.is_stream()
+            }
             _ => false,
         }
     }
