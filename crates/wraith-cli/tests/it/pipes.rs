@@ -302,9 +302,9 @@ fn usage_errors_do_not_reach_the_data_output() {
 /// Starts a stream that has no end yet, into the target folder. Returns both sides, once the
 /// receiver has accepted, and the pipe of the stream.
 fn endless_stream(world: &World) -> (Process, Process, PipeWriter) {
-    let (mut sender, mut input) = send(world, &["--reconnect", "0"]);
+    let (mut sender, mut input) = send(world, &[]);
     input.write_all(b"first\n").unwrap();
-    let mut receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let mut receiver = world.receive(&sender.ticket());
     receiver.event("accept");
     sender.event("accept");
     (sender, receiver, input)
