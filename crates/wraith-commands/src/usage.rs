@@ -175,7 +175,8 @@ fn usage_line(mut command: clap::Command) -> String {
 
 /// Returns an example of the value that an option lacks.
 fn example(error: &clap::Error) -> Option<String> {
-    let is_missing = named(error, ContextKind::InvalidValue).is_none_or(str::is_empty);
+    let is_missing = error.kind() == ErrorKind::InvalidValue
+        && named(error, ContextKind::InvalidValue).is_none_or(str::is_empty);
     let arg = named(error, ContextKind::InvalidArg).filter(|_| is_missing)?;
     let (option, value) = arg.split_once(" <")?;
     let value = value.trim_end_matches('>');

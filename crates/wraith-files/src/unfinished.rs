@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::path::PART_SUFFIX;
 
 /// Maximum number of entries that are looked at. A larger tree is listed in part.
-const ENTRIES_MAX: usize = 20_000;
+const ENTRIES_MAX: usize = 100_000;
 /// Unit of [`MetadataExt::blocks`], in bytes.
 const BLOCK_BYTES: u64 = 512;
 
@@ -21,19 +22,23 @@ pub struct UnfinishedFile {
     pub bytes: u64,
 }
 
-/// Returns the unfinished files below `folder`, largest first. Follows no link, and leaves out what
-/// cannot be read.
-pub fn unfinished_files(folder: &Path) -> Vec<UnfinishedFile> {
+/// Returns the unfinished files below `folder` that were written at `since` or later, largest first.
+/// Follows no link, enters no other file system, and leaves out what cannot be read.
+pub fn unfinished_files(folder: &Path, since: SystemTime) -> Vec<UnfinishedFile> {
     let (mut found, mut seen) = (Vec::new(), 0);
+    let device = fs::metadata(folder).map_or(0, |meta| meta.dev());
     let mut folders = vec![folder.to_owned()];
     while let Some(entries) = folders.pop().map(fs::read_dir) {
         for entry in entries.into_iter().flatten().flatten() {
             seen += 1;
             let Ok(meta) = entry.metadata() else { continue };
             let name = entry.file_name();
-            if meta.is_dir() {
+            if meta.is_dir() && meta.dev() == device {
                 folders.push(entry.path());
-            } else if meta.is_file() && name.as_bytes().ends_with(PART_SUFFIX) {
+            } else if meta.is_file()
+                && name.as_bytes().ends_with(PART_SUFFIX)
+                && meta.modified().is_ok_and(|written| written >= since)
+            {
                 let bytes = meta.blocks().saturating_mul(BLOCK_BYTES);
                 found.push(UnfinishedFile { path: entry.path(), bytes });
             }
@@ -62,10 +67,12 @@ mod tests {
         fs::write(dir.path().join("film"), "x").unwrap();
         std::os::unix::fs::symlink("/", dir.path().join("root")).unwrap();
         std::os::unix::fs::symlink(&large, dir.path().join(".y.wraith-part")).unwrap();
-        let found = unfinished_files(dir.path());
+        let found = unfinished_files(dir.path(), SystemTime::UNIX_EPOCH);
         let paths: Vec<_> = found.iter().map(|file| file.path.clone()).collect();
         assert_eq!(paths, [large, sparse]);
         assert!(found[0].bytes >= 200_000 && found[1].bytes < 1 << 20, "{found:?}");
-        assert_eq!(unfinished_files(&dir.path().join("nothing")), []);
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        assert_eq!(unfinished_files(dir.path(), later), []);
+        assert_eq!(unfinished_files(&dir.path().join("nothing"), SystemTime::UNIX_EPOCH), []);
     }
 }

@@ -359,7 +359,7 @@ impl TransferError {
     }
 
     /// Converts the close reason of the connection to an error for the side `own`.
-    pub(crate) fn from_close(reason: &CloseReason, own: Role) -> Self {
+    pub fn from_close(reason: &CloseReason, own: Role) -> Self {
         let CloseReason::Peer { code, reason: words } = reason else {
             return match reason {
                 CloseReason::Violation(what) => {
@@ -386,10 +386,10 @@ impl TransferError {
             close::STALLED => Self::NetworkLost { why: LostReason::ReportedByPeer(words) },
             close::OTHER => Self::Other { what: format!("the {} stopped: {words}", own.peer()) },
             // A later version of the transfer protocol: the peer has ended the transfer.
-            code if code >= close::FIRST => {
+            code if code >= close::FIRST && code != close::DONE => {
                 Self::Other { what: format!("the {} stopped (code {code})", own.peer()) }
             }
-            code => Self::NetworkLost { why: LostReason::ClosedByPeer { code } },
+            _ => Self::NetworkLost { why: LostReason::of(reason) },
         }
     }
 }
@@ -453,6 +453,17 @@ mod tests {
         ] {
             assert_eq!(over_the_wire(&error, Role::Sender).exit_code(), error.exit_code());
         }
+    }
+
+    #[test]
+    fn done_without_a_receipt_is_a_lost_network_and_later_codes_are_final() {
+        let of = |code| {
+            let reason = CloseReason::Peer { code, reason: String::new() };
+            TransferError::from_close(&reason, Role::Sender)
+        };
+        assert!(matches!(of(close::DONE), TransferError::NetworkLost { .. }));
+        assert!(matches!(of(0), TransferError::NetworkLost { .. }));
+        assert!(matches!(of(0x1ff), TransferError::Other { .. }));
     }
 
     #[test]

@@ -53,7 +53,8 @@ pub enum LostReason {
 }
 
 impl LostReason {
-    /// Returns the reason for a connection that the peer did not close.
+    /// Returns the reason for a connection that was closed without a close code of the transfer
+    /// protocol. A violation is no loss, and is handled before.
     pub(crate) fn of(reason: &CloseReason) -> Self {
         match reason {
             CloseReason::IdleTimeout => Self::IdleTimeout,

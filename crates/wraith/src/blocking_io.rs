@@ -36,8 +36,13 @@ impl<T: AsyncWrite> Write for Blocking<T> {
         self.runtime.block_on(poll_fn(|cx| inner.as_mut().poll_write(cx, bytes)))
     }
 
+    /// Flushes and shuts down: the engine calls this once, at the end. Without the shutdown, an
+    /// encoder or an encrypted stream would lack its end.
     fn flush(&mut self) -> io::Result<()> {
         let inner = &mut self.inner;
-        self.runtime.block_on(poll_fn(|cx| inner.as_mut().poll_flush(cx)))
+        self.runtime.block_on(async {
+            poll_fn(|cx| inner.as_mut().poll_flush(cx)).await?;
+            poll_fn(|cx| inner.as_mut().poll_shutdown(cx)).await
+        })
     }
 }

@@ -153,7 +153,8 @@ pub enum Event {
         /// Seconds until this side gives up.
         seconds_left: u64,
     },
-    /// A user or program stopped the transfer. It was not the network.
+    /// A user or program stopped the transfer. It was not the network. If one of several receivers
+    /// stops after it has accepted, [`Self::ReceiverFailed`] reports that instead.
     Stopped {
         /// The side that stopped.
         by: Role,

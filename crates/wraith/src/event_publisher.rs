@@ -137,7 +137,9 @@ impl EventPublisher {
         if let Err(error) = &result
             && let Some(&TransferError::Cancelled { role }) = error.transfer()
         {
-            self.publish(Event::Stopped { by: role, seconds_left: None });
+            let stopped = Event::Stopped { by: role, seconds_left: None };
+            // An observer that panics must not keep the final event from the streams.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.publish(stopped)));
         }
         let last = result.map_or_else(Event::Failed, |()| Event::Done);
         if self.is_over.swap(true, Relaxed) {

@@ -38,6 +38,7 @@ impl InvitationBuilder {
     /// # Errors
     /// No meeting place is available, or the system has no randomness.
     pub async fn start(self) -> Result<Invitation, Error> {
+        self.node.check_open()?;
         let options = CodeOptions::new(TicketSide::Joiner, self.life);
         // The sender hands over the ticket; this side has none to give.
         let nothing = Box::new(|_, _| Some(Zeroizing::default()));

@@ -32,7 +32,8 @@ impl Payload {
     /// this name. `size` is for display only.
     ///
     /// A thread of its own calls `input`, which may block for any time. Nothing is read before a
-    /// receiver has accepted. If `input` fails or panics, both sides end with
+    /// receiver has accepted. `input` is dropped once it has returned after the end of the offer, so
+    /// an `input` that blocks keeps its thread. If `input` fails or panics, both sides end with
     /// [`ErrorKind::Stream`] or [`ErrorKind::Panicked`].
     pub fn reader(
         name: impl Into<String>,
@@ -47,7 +48,8 @@ impl Payload {
     /// Like [`reader`](Self::reader), for an asynchronous reader such as a socket of tokio.
     ///
     /// # Panics
-    /// Outside of a tokio runtime. The reader is polled in the runtime of this call.
+    /// Outside of a tokio runtime. The reader is polled in the runtime of this call, by a thread that
+    /// it keeps while it is pending.
     pub fn async_reader(
         name: impl Into<String>,
         size: Option<u64>,

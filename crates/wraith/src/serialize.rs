@@ -1,7 +1,7 @@
 //! `Serialize` of events, progress and errors (feature `serde`).
 //!
-//! Each becomes one map. An event has its name in `event`, in the style of `--json`, and hashes in
-//! hexadecimal. Errors are a `kind` and a `message`. Later versions add keys and never rename one.
+//! Each becomes one map. An event has its name in `event`, and hashes in hexadecimal. Errors are a
+//! `kind` and a `message`. The README describes the form.
 
 use data_encoding::HEXLOWER;
 use serde::{Serialize, Serializer};

@@ -61,6 +61,7 @@ impl ServiceBuilder {
     /// Listening on the address failed, or the system provides no socket or no randomness.
     pub fn start(self) -> Result<Service, Error> {
         let Self { node, capability, bind } = self;
+        node.check_open()?;
         let (capability, history) = match capability {
             Some(capability) => (capability, KeyHistory::Used),
             None => (new_capability()?, KeyHistory::New),
@@ -188,6 +189,7 @@ impl ConnectBuilder {
     /// The ticket is of an offer, or no address of the service answered.
     pub async fn open(self) -> Result<Connection, Error> {
         let Self { node, ticket, timeout } = self;
+        node.check_open()?;
         if ticket.kind() != TicketKind::Service {
             let message = "this ticket is of an offer, not of a service: fetch it";
             return Err(Error::new(ErrorKind::InvalidInput, message));

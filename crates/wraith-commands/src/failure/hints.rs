@@ -56,11 +56,14 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
             };
             Failure::new(failure.exit, message)
         }
-        (_, Some(TransferError::NoStream)) => {
-            failure.hint(
-                "fetch it into a folder with -o DIR; the sender is still waiting. For one stream, run there: tar c FOLDER | wraith send -",
-            )
-        }
+        (_, Some(TransferError::NoStream)) => failure.hint(match role {
+            Role::Sender => {
+                "the receiver needs -o DIR instead of -o -; for one stream, run: tar c FOLDER | wraith send -"
+            }
+            Role::Receiver => {
+                "fetch it into a folder with -o DIR, if the sender still waits. For one stream, run there: tar c FOLDER | wraith send -"
+            }
+        }),
         (_, Some(TransferError::Partial { failed: 0, .. })) => failure.hint(match role {
             Role::Sender => {
                 format!("they are listed above; correct them, then run again: {again}")

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::Access;
 use wraith::{
@@ -32,6 +32,7 @@ use wraith_files::unfinished_files;
 
 /// Fetches the offer of a code or ticket.
 pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let started = SystemTime::now();
     let target = pipe::target(args, reporter)?;
     let wanted = code::wanted(args, reporter)?;
     let asks = !args.yes && !args.is_piped();
@@ -91,12 +92,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             });
         }
         Err(error) => {
-            let has_begun = !matches!(
-                error.kind(),
-                ErrorKind::NotFound | ErrorKind::WrongCode | ErrorKind::InvalidInput
-            );
-            if has_begun && !args.is_piped() {
-                report_unfinished(&args.out, reporter);
+            if narrator.is_accepted() && !args.is_piped() {
+                report_unfinished(&args.out, started, reporter);
             }
             let failure = match signals.caught() {
                 Some(exit) => {
@@ -105,7 +102,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
                 None => failure(&error, node, args, code.as_ref(), &again),
             };
             return Err(match error.is_resumable() {
-                true if narrator.is_endless() => failure.hint(
+                true if narrator.is_endless() && narrator.is_accepted() => failure.hint(
                     "a stream cannot be continued; run wraith send - there again, and use its new code or ticket",
                 ),
                 true if is_spent() => failure.hint(code::new_code(Role::Sender)),
@@ -321,9 +318,9 @@ fn failure(
     }
 }
 
-/// Names the unfinished files in the folder and their disk space. They may be of earlier runs, too.
-fn report_unfinished(folder: &Path, reporter: &Reporter) {
-    let files = unfinished_files(folder);
+/// Names the unfinished files in the folder that were written since `started`, and their disk space.
+fn report_unfinished(folder: &Path, started: SystemTime, reporter: &Reporter) {
+    let files = unfinished_files(folder, started);
     let Some(first) = files.first() else { return };
     let bytes = files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes));
     let path = wraith_files::shown(first.path.as_os_str().as_bytes());

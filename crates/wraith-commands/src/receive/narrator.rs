@@ -33,6 +33,8 @@ pub struct ReceiveNarrator {
     is_not_stored: AtomicBool,
     /// Whether the offer is a stream of unknown length, which is sent only once.
     is_endless: AtomicBool,
+    /// Whether the offer was accepted, so that data may have moved.
+    is_accepted: AtomicBool,
     /// The task that reports a missing offer.
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
@@ -48,6 +50,7 @@ impl ReceiveNarrator {
             runtime: Handle::current(),
             is_not_stored: AtomicBool::new(false),
             is_endless: AtomicBool::new(false),
+            is_accepted: AtomicBool::new(false),
             awaiting: std::sync::Mutex::default(),
         }
     }
@@ -55,6 +58,11 @@ impl ReceiveNarrator {
     /// Returns whether the same command can resume an interrupted transfer.
     pub fn is_stored(&self) -> bool {
         !self.is_not_stored.load(Relaxed)
+    }
+
+    /// Returns whether the offer was accepted.
+    pub fn is_accepted(&self) -> bool {
+        self.is_accepted.load(Relaxed)
     }
 
     /// Returns whether the offer is a stream of unknown length.
@@ -136,6 +144,7 @@ impl Observer for ReceiveNarrator {
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         match event {
             TransferEvent::Connected { .. } => self.set_awaiting_offer(true),
+            TransferEvent::Accepted => self.is_accepted.store(true, Relaxed),
             TransferEvent::Offer(offer) => {
                 self.set_awaiting_offer(false);
                 self.is_endless.store(offer.stream == Some(true) && offer.bytes == 0, Relaxed);

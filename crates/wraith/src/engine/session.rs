@@ -91,9 +91,14 @@ async fn run<R: Send + 'static>(
         stop.now();
         return Err(TransferError::Other { what: format!("cannot start a thread: {error}") });
     }
+    let connection = stop.connection.clone();
     let mut guard = CancelOnDrop(Some(stop));
     let result = tokio::select! {
         result = &mut ended => result,
+        error = ended_by_peer(&connection, role) => match timeout(CANCEL_WAIT, &mut ended).await {
+            Ok(result) => result,
+            Err(_) => Ok(Err(error)),
+        },
         () = token.cancelled() => {
             guard.0.iter().for_each(TransferStop::now);
             // A writer of the application may block for ever.
@@ -106,6 +111,15 @@ async fn run<R: Send + 'static>(
     guard.0 = None;
     // The engine catches panics, so a thread that ends has sent its result.
     result.unwrap_or_else(|_| Err(TransferError::Other { what: "a transfer thread died".into() }))
+}
+
+/// Waits until the peer has ended the transfer for good. A lost network is no end: a writer that
+/// blocks meanwhile may continue over another connection.
+async fn ended_by_peer(connection: &Connection, role: Role) -> TransferError {
+    match TransferError::from_close(&connection.closed().await, role) {
+        TransferError::NetworkLost { .. } => std::future::pending().await,
+        error => error,
+    }
 }
 
 /// Whether the peer has sent Hello, with a way to wait for it.

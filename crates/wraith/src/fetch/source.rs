@@ -85,14 +85,15 @@ impl Target {
     /// written. The writer is flushed at the end, and dropped.
     ///
     /// The thread of the transfer calls `output`, which may block for any time; the sender then
-    /// waits. A fetch that is cancelled meanwhile ends 5 s later, but its sender at once. If
+    /// waits. A fetch that is cancelled meanwhile ends 5 s later, but its sender at once; likewise if the sender stops. If
     /// `output` fails or panics, both sides end with [`ErrorKind::Stream`] or
     /// [`ErrorKind::Panicked`].
     pub fn writer(output: impl Write + Send + 'static) -> Self {
         Self { folder: PathBuf::from("."), stream: StreamTarget::output(output) }
     }
 
-    /// Like [`writer`](Self::writer), for an asynchronous writer such as a socket of tokio.
+    /// Like [`writer`](Self::writer), for an asynchronous writer such as a socket of tokio. At the end
+    /// it is shut down as well.
     ///
     /// # Panics
     /// Outside of a tokio runtime. The writer is polled in the runtime of this call.

@@ -128,6 +128,7 @@ impl ListenBuilder {
     /// The contacts cannot be read, or listening on the address failed.
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, accept_filter, bind, rate, preview, observer } = self;
+        node.check_open()?;
         let watch = {
             let _entered = node.runtime().enter();
             // Start the watch before the contacts are read, so that no change is missed.

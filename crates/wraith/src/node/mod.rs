@@ -88,13 +88,21 @@ impl Node {
 
     /// Cancels all offers, fetches and listeners of this node, and waits until their peers are
     /// notified and received data is stored, at most 5 s. Services accept no more callers; raw
-    /// connections stay open. Later operations of this node fail with
-    /// [`ErrorKind::Cancelled`].
+    /// connections stay open. Operations that start later fail with [`ErrorKind::Cancelled`], and so
+    /// does an offer that was being started.
     ///
     /// A program calls this before it ends. Drop of the last handle cancels nothing that was
     /// detached.
     pub async fn close(&self) {
         self.0.tasks.close().await;
+    }
+
+    /// Fails if the node was closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        match self.0.tasks.token().is_cancelled() {
+            true => Err(Error::new(ErrorKind::Cancelled, "the node was closed")),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn tasks(&self) -> &NodeTasks {

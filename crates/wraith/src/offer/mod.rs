@@ -219,6 +219,7 @@ impl OfferBuilder {
     /// A path does not exist, listening on the address failed, the contact's key is invalid, or the
     /// maker of the code was not found.
     pub async fn start(self) -> Result<Offer, Error> {
+        self.node.check_open()?;
         let payload = self.payload.clone().checked()?;
         match self.to.clone() {
             OfferTarget::Contact(contact) => self.offer_to_contact(payload, *contact),

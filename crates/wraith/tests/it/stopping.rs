@@ -288,6 +288,15 @@ async fn a_reader_or_writer_that_blocks_for_ever_can_be_stopped() {
     check_reason(&soon(offer.finished()).await.unwrap_err(), Way::Stop, Role::Receiver);
     // The writer gets some seconds, because its thread may be about to store data.
     check_reason(&within(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Receiver);
+
+    // Also if the other side stops.
+    let (_running, blocked) = std::sync::mpsc::channel();
+    let content = Payload::reader("film", None, io::Cursor::new(noise(1, BYTES)));
+    let (offer, transfer) = started(content, Target::writer(Blocks(blocked))).await;
+    let mut events = offer.events();
+    event(&mut events, |event| matches!(event, Event::Accepted).then_some(())).await;
+    check_reason(&soon(offer.cancel()).await.unwrap_err(), Way::Stop, Role::Sender);
+    check_reason(&within(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Sender);
 }
 
 #[tokio::test]
@@ -395,6 +404,11 @@ async fn a_closed_node_ends_everything_and_starts_nothing() {
     event(&mut detached, |event| matches!(event, Event::Failed(_)).then_some(())).await;
     assert!(soon(service.accept()).await.is_none());
     assert!(soon(listener.next()).await.is_none());
+    let error = soon(sending.offer(folder.path().join("film")).by_ticket().start()).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(sending.serve().start().unwrap_err().kind(), ErrorKind::Cancelled);
+    let error = soon(sending.connect(service.ticket().clone()).open()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
     let fetch = sending.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
     assert_eq!(soon(fetch.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
 }
@@ -420,4 +434,18 @@ async fn a_service_that_is_closed_delivers_what_was_finished() {
     let ((), got) = within(async { tokio::join!(service.close(), reading) }).await;
     assert!(got == answer, "other bytes");
     soon(opened.closed()).await;
+}
+
+#[tokio::test]
+async fn an_observer_that_panics_at_the_stop_keeps_no_result_back() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, BYTES);
+    let (_offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let observer = PanickingObserver(|event| matches!(event, Event::Stopped { .. }));
+    let builder = node().fetch(ticket, folder.path().join("to"));
+    let transfer = builder.observer(std::sync::Arc::new(observer)).accept_all(OnConflict::Rename);
+    let mut events = transfer.events();
+    transfer.stop();
+    assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    event(&mut events, |event| matches!(event, Event::Failed(_)).then_some(())).await;
 }

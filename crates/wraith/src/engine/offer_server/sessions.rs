@@ -146,13 +146,14 @@ impl OfferServer {
     pub(super) async fn admit_receiver(&mut self, id: u64, instance: Option<u64>) -> bool {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return false };
         self.sessions[at].instance = instance;
-        self.release_cancelled();
         let peer = self.sessions[at].peer;
         // Another peer may have taken its place since it sent the secret.
         if !self.unfinished.admits(peer) {
             self.reject(at, close::WRONG_SECRET, "");
             return false;
         }
+        // Only now: a peer that is rejected must not take a place away.
+        self.release_cancelled();
         let has_room = self.has_room_for(peer);
         // A ticket delivered by a code is for one identity, which has one place.
         let is_one = self.unfinished.allowed().is_some();
@@ -316,21 +317,26 @@ impl OfferServer {
         self.share_rate();
         let end = match result {
             Ok(report) => self.receiver_done(&session, report, events).await,
-            Err(error)
-                if error == TransferError::Postponed
-                    || error == TransferError::NoStream && self.keeps_place() =>
-            {
+            Err(TransferError::Postponed) => {
                 let number = self.is_several().then_some(id);
                 self.shared.publisher.publish_for(number, Event::OfferPostponed);
                 self.lost = None;
                 None
             }
-            Err(TransferError::Cancelled { role: Role::Receiver })
-                if !session.has_accepted && (self.is_several() || self.keeps_place()) =>
-            {
-                let stopped = Event::Stopped { by: Role::Receiver, seconds_left: None };
+            Err(error) if self.may_start_again(&session, &error) => {
                 let number = self.is_several().then_some(id);
+                let stopped = Event::Stopped { by: Role::Receiver, seconds_left: None };
                 self.shared.publisher.publish_for(number, stopped);
+                let what = match error {
+                    TransferError::NoStream => {
+                        "the receiver wants one stream, not files or a folder"
+                    }
+                    _ => "the receiver stopped before it accepted",
+                };
+                let what = format!("{what}; waiting for it to come back");
+                self.shared
+                    .publisher
+                    .publish_for(number, Event::Note { path: String::new(), what });
                 self.lost = None;
                 None
             }
@@ -400,6 +406,18 @@ impl OfferServer {
         let number = self.is_several().then_some(session.id);
         self.shared.publisher.publish_for(number, Event::Sent { report });
         receiver
+    }
+
+    /// Returns whether a receiver that stopped without an answer, or wanted one stream, may start
+    /// again as if it had not been here.
+    fn may_start_again(&self, session: &Session, error: &TransferError) -> bool {
+        match error {
+            TransferError::NoStream => self.settings.keep_place,
+            TransferError::Cancelled { role: Role::Receiver } => {
+                !session.has_accepted && (self.is_several() || self.keeps_place())
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether the only receiver, which ended with `error`, may come back.
