@@ -116,3 +116,26 @@ fn ctrl_c_at_the_question_stops_at_once() {
     receiver.finish().expect_error(130);
     sender.finish().expect_error(6);
 }
+
+#[test]
+fn a_sender_reports_a_receiver_that_stops_at_the_question_and_waits_for_it() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", &ticket, "-o"]).arg(world.target()).stdin(reader);
+    let mut receiver = Process::start_with_stdin("receive", &mut command);
+    receiver.event("offer");
+    receiver.signal(libc::SIGINT);
+    let ended = receiver.finish();
+    ended.expect_error(130);
+    assert_eq!(ended.all("note").count(), 0, "nothing is left, so nothing is named");
+    let note = sender.event("note");
+    let what = "the receiver stopped before it accepted; waiting for it to come back";
+    assert_eq!(note["message"], what);
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
