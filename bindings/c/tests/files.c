@@ -22,7 +22,7 @@ struct seen {
     pthread_cond_t changed;
     int files, done, failed, released, asked, progress, is_held;
     // The callback stops its own transfer at event number `stop_at`, by a call of wraith_transfer_free if `frees`.
-    int events, stop_at, frees;
+    int events, stop_at, frees, accepted;
     uint32_t stopped_by;
     wraith_status_t status;
     int32_t answer;
@@ -55,6 +55,8 @@ static void on_event(void *user, const wraith_event_t *event)
         seen->failed++;
         seen->status = event->status;
     }
+    if (event->kind == WRAITH_EVENT_ACCEPTED)
+        seen->accepted = 1;
     if (event->kind == WRAITH_EVENT_STOPPED)
         seen->stopped_by = event->detail;
     while (seen->is_held)
@@ -282,7 +284,8 @@ static void set_transfer(struct seen *seen, wraith_transfer_t transfer)
 }
 
 // Each side stops at each of its first events, also before the connection. Both sides end, and the other one is told
-// which side it was. A receiver that stops before it is connected is unknown to its sender.
+// which side it was. The offer may go on if its receiver stops before it has accepted: it may be unknown to the
+// sender, and one that is freed postpones its answer.
 static void a_stop_ends_both_sides(int stop_at, uint32_t side, int frees)
 {
     char path[300], target[300], name[50];
@@ -308,10 +311,10 @@ static void a_stop_ends_both_sides(int stop_at, uint32_t side, int frees)
         pthread_cond_wait(&seen[own].changed, &seen[own].lock);
     pthread_mutex_unlock(&seen[own].lock);
     wraith_transfer_t other = own ? offer : transfer;
-    int may_be_unknown = own && stop_at < 3;
-    wraith_status_t ended = wraith_transfer_wait(other, may_be_unknown ? 500 : 10000);
+    int goes_on = own && !seen[own].accepted;
+    wraith_status_t ended = wraith_transfer_wait(other, goes_on ? 500 : 10000);
     if (ended == WRAITH_TIMED_OUT) {
-        CHECK(may_be_unknown);
+        CHECK(goes_on);
         OK(wraith_transfer_cancel(other));
         ended = wraith_transfer_wait(other, 10000);
     } else {

@@ -95,7 +95,8 @@ async def test_a_stop_ends_both_sides_at_any_moment(
     film: Path, tmp_path: Path, side: wraith.Role, way: str
 ) -> None:
     for moment in range(20):
-        offer, ticket = await offered(new_node(), film, bytes_per_second=20_000_000)
+        # Half a second is left for the stop.
+        offer, ticket = await offered(new_node(), film, bytes_per_second=5_000_000)
         incoming = await asked(new_node(), ticket, tmp_path / f"in-{moment}")
         transfer = incoming.accept(wraith.AcceptOptions())
         ends: dict[wraith.Role, wraith.Offer | wraith.Transfer] = {
@@ -108,7 +109,7 @@ async def test_a_stop_ends_both_sides_at_any_moment(
         async for event in wraith.events(other):
             if event.is_ACCEPTED():
                 break
-        while (now := own.progress()) is None or now.bytes < moment * 5_000_000 // 20:
+        while (now := own.progress()) is None or now.bytes < moment * 2_500_000 // 20:
             await asyncio.sleep(0.001)
         if way == "cancel":
             assert await within(own.cancel())

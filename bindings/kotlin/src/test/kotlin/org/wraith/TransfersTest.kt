@@ -115,7 +115,8 @@ class TransfersTest {
     @Test
     fun `a stop ends both sides at any moment`() = within {
         for (moment in 0 until 20) for (stopped in listOf(Role.SENDER, Role.RECEIVER)) for (cancels in listOf(true, false)) {
-            val (offer, ticket) = offered(newNode(), film, OfferOptions(bytesPerSecond = 20_000_000uL))
+            // Half a second is left for the stop.
+            val (offer, ticket) = offered(newNode(), film, OfferOptions(bytesPerSecond = 5_000_000uL))
             val into = folder.resolve("in-$moment-$stopped-$cancels")
             val transfer = asked(newNode(), ticket, into).accept(AcceptOptions())
             val sides = listOf(
@@ -126,7 +127,7 @@ class TransfersTest {
             while (other.next() != Event.Accepted) {
                 // Skips earlier events.
             }
-            while ((own.progress() ?: 0uL) < (moment * 5_000_000 / 20).toULong()) delay(1)
+            while ((own.progress() ?: 0uL) < (moment * 2_500_000 / 20).toULong()) delay(1)
             if (cancels) assertTrue(own.cancel())
             own.free()
             // No wait for a peer that comes back.
