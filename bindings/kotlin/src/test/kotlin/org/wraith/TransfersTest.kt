@@ -113,7 +113,7 @@ class TransfersTest {
         val cancel: suspend () -> Boolean, val free: () -> Unit, val finished: suspend () -> Unit)
 
     @Test
-    fun `a stop ends both sides at any moment`() = within {
+    fun `a stop ends both sides at any moment`() = within(5 * PATIENCE) {
         for (moment in 0 until 20) for (stopped in listOf(Role.SENDER, Role.RECEIVER)) for (cancels in listOf(true, false)) {
             // Half a second is left for the stop.
             val (offer, ticket) = offered(newNode(), film, OfferOptions(bytesPerSecond = 5_000_000uL))
@@ -218,7 +218,8 @@ class TransfersTest {
 // Longer than any test takes, so that a hanging test fails.
 private const val PATIENCE = 60_000L
 
-private fun within(work: suspend kotlinx.coroutines.CoroutineScope.() -> Unit) = runBlocking { withTimeout(PATIENCE, work) }
+private fun within(patience: Long = PATIENCE, work: suspend kotlinx.coroutines.CoroutineScope.() -> Unit) =
+    runBlocking { withTimeout(patience, work) }
 
 private suspend inline fun <reified E : Throwable> failure(work: suspend () -> Unit): E {
     try {
