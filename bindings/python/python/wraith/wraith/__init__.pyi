@@ -103,9 +103,13 @@ class Event:
         what: str
         def __init__(self, path: str, what: str) -> None: ...
     class CONNECTION_LOST(Event):
-        why: str
+        why: LostReason
+        text: str
         seconds_left: int
-        def __init__(self, why: str, seconds_left: int) -> None: ...
+        def __init__(self, why: LostReason, text: str, seconds_left: int) -> None: ...
+    class STOPPED(Event):
+        by: Role
+        def __init__(self, by: Role) -> None: ...
     class UNAUTHORIZED_PEER(Event):
         def __init__(self) -> None: ...
     class RECEIVER_RECONNECTED(Event):
@@ -158,6 +162,7 @@ class Event:
     def is_FILE(self) -> bool: ...
     def is_NOTE(self) -> bool: ...
     def is_CONNECTION_LOST(self) -> bool: ...
+    def is_STOPPED(self) -> bool: ...
     def is_UNAUTHORIZED_PEER(self) -> bool: ...
     def is_RECEIVER_RECONNECTED(self) -> bool: ...
     def is_REFUSED_UNREAD(self) -> bool: ...
@@ -252,6 +257,15 @@ class Listener:
     async def next_event(self) -> typing.Optional[Event]: ...
     async def next_offer(self) -> typing.Optional[Incoming]: ...
     def stop(self) -> None: ...
+
+class LostReason(enum.Enum):
+    IDLE_TIMEOUT = 0
+    NO_ANSWER = 1
+    STALLED = 2
+    NO_MESSAGE = 3
+    PATH_MTU = 4
+    BY_PEER = 5
+    OTHER = 6
 
 class Node:
     def __init__(self, options: NodeOptions) -> None: ...
@@ -410,6 +424,10 @@ class Relay:
     token: typing.Optional[SecretText]
     def __init__(self, *, host: str, port: int, token: typing.Optional[SecretText] = ...) -> None: ...
 
+class Role(enum.Enum):
+    SENDER = 0
+    RECEIVER = 1
+
 class SavedSession:
     def bytes(self) -> _Bytes: ...
 
@@ -525,6 +543,10 @@ class WraithError(Exception):
         def __init__(self, *args: object) -> None: ...
     class Disk(WraithError):
         def __init__(self, *args: object) -> None: ...
+    class Stream(WraithError):
+        def __init__(self, *args: object) -> None: ...
+    class Panicked(WraithError):
+        def __init__(self, *args: object) -> None: ...
     class Verification(WraithError):
         def __init__(self, *args: object) -> None: ...
     class UnsafeName(WraithError):
@@ -597,6 +619,7 @@ __all__ = [
     "InternalError",
     "KeyVault",
     "Listener",
+    "LostReason",
     "Node",
     "NodeOptions",
     "Offer",
@@ -614,6 +637,7 @@ __all__ = [
     "Recipient",
     "Rejection",
     "Relay",
+    "Role",
     "SavedSession",
     "SecretKey",
     "SecretText",
