@@ -314,3 +314,22 @@ impl StreamShared {
         self.queued.store(false, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_outlives_the_io_thread_keeps_neither_itself_nor_the_inbox() {
+        let inbox = Arc::new(IoInbox::new().unwrap());
+        let reason = Phase::Closed(CloseReason::Local);
+        let connection = ConnectionShared::new(reason, NodeId([1; 32]), Arc::clone(&inbox));
+        connection.notify_io();
+        drop(inbox.close());
+        connection.clear_notification();
+        // As a late close, or a request for statistics.
+        connection.notify_io();
+        drop(connection);
+        assert_eq!(Arc::strong_count(&inbox), 1);
+    }
+}

@@ -5,6 +5,9 @@
 //! handles bounds it. The eventfd is written only while the I/O thread sleeps: a busy transfer
 //! makes no system call for it.
 //!
+//! The objects own the inbox, and a list owns its objects. So the I/O thread closes the inbox at its
+//! end: an object that was added later would keep itself, the inbox and its descriptor for ever.
+//!
 //! No wake-up is lost. The I/O thread first declares that it sleeps, then checks the list once
 //! more. A notifier first appends, then checks the declaration.
 
@@ -20,24 +23,43 @@ use crate::lock::lock;
 /// Objects with work for the I/O thread.
 #[derive(Debug)]
 pub(crate) struct Inbox<T> {
-    ready: Mutex<Vec<T>>,
+    ready: Mutex<ReadyList<T>>,
     asleep: AtomicBool,
     event: OwnedFd,
+}
+
+#[derive(Debug)]
+struct ReadyList<T> {
+    objects: Vec<T>,
+    is_closed: bool,
 }
 
 impl<T> Inbox<T> {
     /// Creates an empty inbox. Fails if the process is out of descriptors.
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { ready: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), event })
+        let ready = Mutex::new(ReadyList { objects: Vec::new(), is_closed: false });
+        Ok(Self { ready, asleep: AtomicBool::new(false), event })
     }
 
-    /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread.
+    /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread. Does
+    /// nothing after [`Self::close`].
     pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
         if !queued.swap(true, Ordering::AcqRel) {
-            lock(&self.ready).push(object());
-            self.wake();
+            let mut ready = lock(&self.ready);
+            if !ready.is_closed {
+                ready.objects.push(object());
+                drop(ready);
+                self.wake();
+            }
         }
+    }
+
+    /// Returns the last objects. No other is added from now on.
+    pub(crate) fn close(&self) -> Vec<T> {
+        let mut ready = lock(&self.ready);
+        ready.is_closed = true;
+        std::mem::take(&mut ready.objects)
     }
 
     /// Makes the I/O thread run another round.
@@ -52,14 +74,14 @@ impl<T> Inbox<T> {
     /// Swaps the list with `empty`, whose memory is reused for the next one.
     pub(crate) fn take(&self, empty: &mut Vec<T>) {
         debug_assert!(empty.is_empty(), "the list of the last round was not worked off");
-        std::mem::swap(&mut *lock(&self.ready), empty);
+        std::mem::swap(&mut lock(&self.ready).objects, empty);
     }
 
     /// Declares that the I/O thread goes to sleep. Returns false if there is work; the thread must
     /// then not sleep.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
-        let idle = lock(&self.ready).is_empty();
+        let idle = lock(&self.ready).objects.is_empty();
         if !idle {
             self.asleep.store(false, Ordering::SeqCst);
         }
@@ -101,6 +123,15 @@ mod tests {
         let mut list = Vec::new();
         inbox.take(&mut list);
         assert_eq!(list, [7]);
+    }
+
+    #[test]
+    fn a_closed_inbox_keeps_no_object() {
+        let inbox = Inbox::new().unwrap();
+        inbox.push(&AtomicBool::new(false), || 7);
+        assert_eq!(inbox.close(), [7]);
+        inbox.push(&AtomicBool::new(false), || unreachable!("nobody takes it"));
+        assert_eq!(inbox.close(), []);
     }
 
     #[test]

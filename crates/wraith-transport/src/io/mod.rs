@@ -516,9 +516,7 @@ impl Drop for IoThread {
         });
         // No new connection can be added from here on: `connect` checks `stopped` under the same
         // lock.
-        let mut late = Vec::new();
-        self.shared.inbox.take(&mut late);
-        for object in late {
+        for object in self.shared.inbox.close() {
             if let InboxItem::Connection(shared) = object {
                 shared.update(|state| {
                     if matches!(state.phase, Phase::New(..)) {
