@@ -417,7 +417,8 @@ int main(int count, char **words)
     write_file(in_folder(path, sizeof path, "film"), 3000000, 1);
     what_makes_no_sense_is_refused();
     // Before the other tests, so that all threads of freed transfers have ended at the end.
-    int stops = getenv("WRAITH_TEST_NO_STOPS") == NULL ? 20 : 0;
+    const char *wanted = getenv("WRAITH_TEST_STOPS");
+    int stops = wanted == NULL ? 20 : atoi(wanted);
     for (int stop_at = 1; stop_at <= stops; stop_at++)
         for (int frees = 0; frees < 2; frees++) {
             a_stop_ends_both_sides(stop_at, WRAITH_SENDER, frees);
