@@ -55,7 +55,7 @@ pub(crate) const MAX_LEN: usize = 358;
 /// inserts.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
 
-/// What a ticket leads to.
+/// Kind of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TicketKind {
     /// An offer, which a receiver fetches.
@@ -128,7 +128,7 @@ impl Ticket {
         self.fitted()
     }
 
-    /// Returns what the ticket leads to.
+    /// Returns its kind: a ticket of an offer or of a service.
     pub const fn kind(&self) -> TicketKind {
         self.kind
     }

@@ -8,13 +8,14 @@
 //! [`Event::Done`] or [`Event::Failed`], is never dropped and comes exactly once.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
+use tokio_util::sync::CancellationToken;
 use wraith_transfer::TransferError;
 
 use crate::error::Error;
@@ -31,6 +32,9 @@ pub(crate) struct EventPublisher {
     streams: Mutex<Streams>,
     /// The final event was published. Later events of threads that are still ending are dropped.
     is_over: AtomicBool,
+    /// Cancelled once the observer has panicked. In a task beside the transfer, the panic would end
+    /// only that task.
+    observer_panicked: CancellationToken,
 }
 
 #[derive(Default)]
@@ -82,10 +86,22 @@ impl EventPublisher {
         if self.is_over.load(Relaxed) {
             return;
         }
-        if let Some(observer) = self.observer.get() {
-            observer.event(receiver, &event);
-        }
+        self.call_observer(|observer| observer.event(receiver, &event));
         self.push(|| Some(event));
+    }
+
+    /// Returns the token that is cancelled once the observer has panicked.
+    pub(crate) fn observer_panicked(&self) -> &CancellationToken {
+        &self.observer_panicked
+    }
+
+    /// Calls the observer, if there is one. A panic in it goes on.
+    fn call_observer(&self, call: impl FnOnce(&dyn Observer)) {
+        let Some(observer) = self.observer.get() else { return };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(&**observer))) {
+            self.observer_panicked.cancel();
+            resume_unwind(panic);
+        }
     }
 
     /// Passes a transfer event to the receipt writer and reports the result.
@@ -111,9 +127,7 @@ impl EventPublisher {
         if self.is_over.load(Relaxed) {
             return;
         }
-        if let Some(observer) = self.observer.get() {
-            observer.transfer_event(receiver, event);
-        }
+        self.call_observer(|observer| observer.transfer_event(receiver, event));
         // Builds the owned event only if a stream has a reader.
         self.push(|| Event::of(event));
     }

@@ -137,6 +137,9 @@ fn hex(hash: &Option<[u8; 32]>) -> Option<String> {
 }
 
 fn missing_at(missing: &[(PlaceName, PlaceError)]) -> Vec<Value> {
-    let entry = |(place, why): &(PlaceName, PlaceError)| json!({ "place": place.to_string(), "why": why.to_string() });
+    let entry = |(place, why): &(PlaceName, PlaceError)| {
+        let (place, why) = (place.to_string(), why.to_string());
+        json!({ "place": place, "why": why })
+    };
     missing.iter().map(entry).collect()
 }

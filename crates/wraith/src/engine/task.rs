@@ -103,13 +103,40 @@ impl<R> Drop for EndOnDrop<R> {
     fn drop(&mut self) {
         let result = self.result.take().unwrap_or_else(|| {
             Err(match std::thread::panicking() {
-                true => Error::new(ErrorKind::Panicked, "an observer of the transfer panicked"),
+                true => observer_panicked(),
                 false => Error::new(ErrorKind::Other, "the runtime has ended"),
             })
         });
         self.publisher.end(result.as_ref().map(|_| ()).map_err(Error::clone));
         self.outcome.send_replace(Some(result));
     }
+}
+
+/// Runs the work, and cancels it if the observer panics in a task beside it.
+async fn unless_observer_panics<R>(
+    work: impl Future<Output = Result<R, Error>>,
+    shared: &TaskState,
+) -> Result<R, Error> {
+    let panicked = shared.publisher.observer_panicked();
+    let cancel = async {
+        panicked.cancelled().await;
+        shared.token.cancel();
+        std::future::pending().await
+    };
+    let result = tokio::select! {
+        result = work => result,
+        result = cancel => result,
+    };
+    match result {
+        // The engine has reported it, with its message.
+        Err(error) if error.kind() == ErrorKind::Panicked => Err(error),
+        _ if panicked.is_cancelled() => Err(observer_panicked()),
+        result => result,
+    }
+}
+
+fn observer_panicked() -> Error {
+    Error::new(ErrorKind::Panicked, "an observer of the transfer panicked")
 }
 
 /// The handle of running work.
@@ -127,12 +154,12 @@ impl<R: Send + Sync + 'static> Task<R> {
     {
         let (outcome_tx, outcome) = watch::channel(None);
         let publisher = Arc::clone(&shared.publisher);
-        let counted = shared.tasks.begin();
+        let (counted, shared_too) = (shared.tasks.begin(), shared.clone());
         let end = EndOnDrop { publisher, outcome: outcome_tx, result: None };
         let guard = Some(shared.token.clone().drop_guard());
         runtime.spawn(async move {
             // A panic in the work drops `work` before `end`.
-            let result = work.await;
+            let result = unless_observer_panics(work, &shared_too).await;
             end.with(result);
             drop(counted);
         });

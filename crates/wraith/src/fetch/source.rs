@@ -85,7 +85,7 @@ impl Target {
     /// written. The writer is flushed at the end, and dropped.
     ///
     /// The thread of the transfer calls `output`, which may block for any time; the sender then
-    /// waits. A fetch that is cancelled meanwhile ends 5 s later, but its sender at once; likewise if the sender stops. If
+    /// waits. If one side stops meanwhile, the other ends at once, and the fetch within 5 s. If
     /// `output` fails or panics, both sides end with [`ErrorKind::Stream`] or
     /// [`ErrorKind::Panicked`].
     pub fn writer(output: impl Write + Send + 'static) -> Self {

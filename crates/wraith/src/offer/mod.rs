@@ -183,8 +183,8 @@ impl OfferBuilder {
     /// stream of an offer that is none. If true, the receiver may start a fetch again. If it had
     /// accepted before it stopped, it has the time of [`Self::reconnect`]. Default: false, which
     /// ends the offer with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) or
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput). Without reconnecting, it has no
-    /// effect.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput). Without reconnecting, a receiver
+    /// that stops ends the offer all the same.
     ///
     /// Offers to several receivers always go on.
     pub fn keep_place(mut self, keep_place: bool) -> Self {

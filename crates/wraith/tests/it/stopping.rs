@@ -453,3 +453,19 @@ async fn an_observer_that_panics_at_the_stop_keeps_no_result_back() {
     assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
     event(&mut events, |event| matches!(event, Event::Failed(_)).then_some(())).await;
 }
+
+#[tokio::test]
+async fn an_observer_that_panics_beside_the_transfer_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 1000);
+    // The relay is not there, and a task beside the offer reports that.
+    let closed = std::net::TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap();
+    let (host, port) = (closed.ip().to_string(), closed.port());
+    let relay = wraith::RelayServer { host, port, token: None };
+    let sending = crate::support::nowhere().relay(relay).build().unwrap();
+    let observer = PanickingObserver(|event| matches!(event, Event::Note { .. }));
+    let builder = sending.offer(folder.path().join("film")).by_ticket();
+    let offer = within(builder.observer(std::sync::Arc::new(observer)).start()).await.unwrap();
+    let error = within(offer.finished()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
+}
