@@ -156,7 +156,14 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
         }
         StartError::Certificate { path, why } => (
             format!("cannot use the certificate in {}: {why}", path.display()),
-            "use PEM files; without --certificate the relay makes its own certificate",
+            match args.certificate {
+                Some(_) => {
+                    "use PEM files; without --certificate the relay makes its own certificate"
+                }
+                None => {
+                    "the relay keeps its own certificate there; choose another folder with --state"
+                }
+            },
         ),
         error => (error.to_string(), "for the details: wraith relay -vv"),
     };

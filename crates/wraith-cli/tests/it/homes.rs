@@ -392,3 +392,13 @@ fn never_is_an_answer_to_the_question_about_contacts() {
     assert!(!terminal.expect_exit(0).contains("as a contact?"));
     sender.finish().expect_exit(0);
 }
+
+#[test]
+fn a_relay_without_a_folder_for_its_certificate_names_the_option() {
+    let world = World::new();
+    let mut command = world.wraith("relay");
+    command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--state", "/dev/null/x"]);
+    let ended = Process::start("relay", &mut command).finish();
+    let error = ended.expect_error(1);
+    assert!(error["hint"].as_str().unwrap().contains("--state"), "{error}");
+}

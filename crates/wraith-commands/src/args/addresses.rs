@@ -33,6 +33,12 @@ fn parse(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
+    if let Some((host, port)) = text.rsplit_once(':')
+        && let (Ok(ip), Ok(port)) = (host.parse::<Ipv6Addr>(), port.parse())
+    {
+        let address = SocketAddr::new(ip.into(), port);
+        return Err(format!("an IPv6 address before a port needs brackets, as in {address}"));
+    }
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = bare.parse::<IpAddr>() {
         return Err(format!("the port is missing, as in {}", SocketAddr::new(ip, 5555)));
@@ -86,6 +92,7 @@ mod tests {
             ("127.0.0.1", "the port is missing, as in 127.0.0.1:5555"),
             ("::1", "the port is missing, as in [::1]:5555"),
             ("[::1]", "the port is missing, as in [::1]:5555"),
+            ("::1:5555", "needs brackets, as in [::1]:5555"),
             ("localhost:5555", "not a name"),
             ("relay.example.org:443", "not a name"),
             ("", "expected IP:PORT"),
