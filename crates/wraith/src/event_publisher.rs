@@ -8,7 +8,7 @@
 //! [`Event::Done`] or [`Event::Failed`], is never dropped and comes exactly once.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -32,8 +32,7 @@ pub(crate) struct EventPublisher {
     streams: Mutex<Streams>,
     /// The final event was published. Later events of threads that are still ending are dropped.
     is_over: AtomicBool,
-    /// Cancelled once the observer has panicked. In a task beside the transfer, the panic would end
-    /// only that task.
+    /// Cancelled once the observer has panicked in a task beside the transfer.
     observer_panicked: CancellationToken,
 }
 
@@ -86,21 +85,23 @@ impl EventPublisher {
         if self.is_over.load(Relaxed) {
             return;
         }
-        self.call_observer(|observer| observer.event(receiver, &event));
+        if let Some(observer) = self.observer.get() {
+            observer.event(receiver, &event);
+        }
         self.push(|| Some(event));
     }
 
-    /// Returns the token that is cancelled once the observer has panicked.
+    /// Returns the token that is cancelled once the observer has panicked in a task beside the
+    /// transfer.
     pub(crate) fn observer_panicked(&self) -> &CancellationToken {
         &self.observer_panicked
     }
 
-    /// Calls the observer, if there is one. A panic in it goes on.
-    fn call_observer(&self, call: impl FnOnce(&dyn Observer)) {
-        let Some(observer) = self.observer.get() else { return };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(&**observer))) {
+    /// Like [`Self::publish_for`], for a task beside the transfer, which a panic of the observer
+    /// would end alone. The panic ends the transfer instead.
+    pub(crate) fn publish_beside(&self, receiver: Option<u64>, event: Event) {
+        if catch_unwind(AssertUnwindSafe(|| self.publish_for(receiver, event))).is_err() {
             self.observer_panicked.cancel();
-            resume_unwind(panic);
         }
     }
 
@@ -127,7 +128,9 @@ impl EventPublisher {
         if self.is_over.load(Relaxed) {
             return;
         }
-        self.call_observer(|observer| observer.transfer_event(receiver, event));
+        if let Some(observer) = self.observer.get() {
+            observer.transfer_event(receiver, event);
+        }
         // Builds the owned event only if a stream has a reader.
         self.push(|| Event::of(event));
     }

@@ -127,12 +127,7 @@ async fn unless_observer_panics<R>(
         result = work => result,
         result = cancel => result,
     };
-    match result {
-        // The engine has reported it, with its message.
-        Err(error) if error.kind() == ErrorKind::Panicked => Err(error),
-        _ if panicked.is_cancelled() => Err(observer_panicked()),
-        result => result,
-    }
+    if panicked.is_cancelled() { Err(observer_panicked()) } else { result }
 }
 
 fn observer_panicked() -> Error {

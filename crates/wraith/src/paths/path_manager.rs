@@ -53,7 +53,7 @@ pub(super) async fn manage_path(
     let report = |remote: Addr, why: Option<&str>| {
         let route = paths.inner.node.route(&remote);
         let why = why.map(str::to_owned);
-        publisher.publish_for(receiver, Event::Path { peer, remote, route, why });
+        publisher.publish_beside(receiver, Event::Path { peer, remote, route, why });
     };
     let improving = improve(&paths, &path, role, &report);
     tokio::pin!(improving);

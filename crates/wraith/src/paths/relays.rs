@@ -248,7 +248,7 @@ impl SocketPaths {
                 if let Err(why) = &waiting
                     && (reports == RelayReports::All || is_final(why))
                 {
-                    publisher.publish(cannot_wait(server, why));
+                    publisher.publish_beside(None, cannot_wait(server, why));
                 }
             }
             match waiting {
