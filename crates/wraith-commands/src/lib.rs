@@ -7,6 +7,7 @@
 mod args;
 mod ask;
 mod code;
+mod completions;
 mod config;
 mod contacts;
 mod crypto;
@@ -118,7 +119,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         Command::Relay(args) => relay::run(args, reporter).await,
         Command::Rendezvous(args) => rendezvous::run(args, reporter).await,
         Command::Config(args) => config::run(args, cli.output, reporter),
-        Command::Completions(args) => pages::completions(args, reporter),
+        Command::Completions(args) => completions::run(args, reporter),
         Command::Doctor(args) => doctor::run(args, reporter).await,
         Command::Man(args) => pages::man(args, reporter),
     }

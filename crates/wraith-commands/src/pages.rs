@@ -1,5 +1,4 @@
-//! `wraith completions` and `wraith man`: shell completions and man pages, generated from the
-//! definition of the command line.
+//! `wraith man`: the man pages, generated from the definition of the command line.
 //!
 //! They are the same for every user: the config file and the environment do not change them.
 
@@ -7,75 +6,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::{self, CompletionsArgs, ManArgs};
-use crate::crypto;
+use crate::args::{self, ManArgs, examples};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
 /// Date of the command line that the pages describe. `mandoc` warns about a page without a date.
-const DATE: &str = "2026-11-25";
-
-pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    let mut definition = crypto::with_names(args::definition());
-    clap_complete::generate(args.shell, &mut definition, "wraith", &mut text);
-    let text = String::from_utf8(text).expect("completions are text");
-    reporter.document(with_contacts(&text, args.shell).as_bytes());
-    Ok(())
-}
-
-/// Shell command that prints the names of all contacts, independent of the user's settings. Names
-/// have no spaces and no characters that a shell expands.
-const NAMES: &str =
-    r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1";
-
-/// Adds contact names to the completions of `--to` and `--by`, except for `wraith crypto`, where it names a
-/// file. Shells that are not handled here get no names.
-fn with_contacts(text: &str, shell: Shell) -> String {
-    match shell {
-        Shell::Bash => {
-            let names = format!("COMPREPLY=($(compgen -W \"$({NAMES})\" -- \"${{cur}}\"))");
-            let (mut is_to, mut is_crypto) = (false, false);
-            let line = |line: &str| {
-                if line.trim_start().starts_with("wraith__") {
-                    is_crypto = line.contains("__crypto__");
-                }
-                let is_behind =
-                    std::mem::replace(&mut is_to, ["--to)", "--by)"].contains(&line.trim()))
-                        && !is_crypto;
-                match line.trim_start().starts_with("COMPREPLY=") && is_behind {
-                    true => format!("{names}\n"),
-                    false => format!("{line}\n"),
-                }
-            };
-            text.lines().map(line).collect()
-        }
-        Shell::Zsh => {
-            let line = |line: &str| match line.contains(")--to=[") || line.contains("--by=[") {
-                true => {
-                    format!(
-                        "{}\n",
-                        line.replace(":NAME:_default", &format!(":NAME:{{compadd -- $({NAMES})}}"))
-                    )
-                }
-                false => format!("{line}\n"),
-            };
-            text.lines().map(line).collect()
-        }
-        Shell::Fish => {
-            let is_peer = |line: &str| line.contains(" -l to ") || line.contains(" -l by ");
-            let line = |line: &str| match is_peer(line) && line.ends_with(" -r") {
-                true => format!("{line} -f -a \"({NAMES})\"\n"),
-                false => format!("{line}\n"),
-            };
-            text.lines().map(line).collect()
-        }
-        _ => text.to_owned(),
-    }
-}
+const DATE: &str = "2026-11-28";
 
 pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
     let pages = pages().expect("writing into memory does not fail");
@@ -119,10 +57,11 @@ fn collect(
     man.render_options_section(&mut text)?;
     man.render_subcommands_section(&mut text)?;
     if name == "wraith" {
-        for section in [exit_status(), environment(), files(), examples()] {
+        for section in [exit_status(), environment(), files()] {
             text.extend_from_slice(section.as_bytes());
         }
     }
+    text.extend_from_slice(examples(name).as_bytes());
     man.render_version_section(&mut text)?;
     pages.push((format!("{name}.1"), mended(&text)));
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
@@ -191,13 +130,11 @@ fn files() -> String {
     )
 }
 
-fn examples() -> String {
-    terms(
-        "EXAMPLES",
-        &[
-            ("wraith send holiday/", "Offer a folder, and print the code."),
-            ("wraith 7-crater-lemon -o Pictures", "Receive it on the other machine."),
-            ("tar c photos | wraith send -", "Send the output of a command."),
-        ],
-    )
+/// Returns the section with the examples of a page.
+fn examples(page: &str) -> String {
+    let path = page.trim_start_matches("wraith").replace('-', " ");
+    match examples::of(path.trim()) {
+        [] => String::new(),
+        examples => terms("EXAMPLES", examples),
+    }
 }

@@ -72,11 +72,8 @@ fn the_words_of_the_exit_codes_are_those_of_the_schema() {
 
 #[test]
 fn the_guide_lists_every_command() {
-    let help = help(&["--help"]);
-    let commands = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let commands = commands.map_while(|line| line.split_whitespace().next());
     let guide = document("docs/GUIDE.md");
-    for command in commands.filter(|command| *command != "help") {
+    for command in crate::pages::commands(&World::new()) {
         let row = format!("| `wraith {command}");
         assert!(guide.contains(&row), "the guide's table of commands lacks {command}");
     }

@@ -21,6 +21,7 @@ mod closing_lines;
 mod codes;
 mod codes_between_machines;
 mod codes_from_other_networks;
+mod completions;
 mod conditions;
 mod config;
 mod connections;

@@ -1,13 +1,12 @@
-//! Completions and man pages exist for every command, and their readers accept them.
+//! A man page and help exist for every command, and their readers accept them.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::{World, skipped};
 
-fn run(world: &World, words: &[&str]) -> String {
+pub(crate) fn run(world: &World, words: &[&str]) -> String {
     // The variable must not appear in the output.
     let mut command = world.wraith("one");
     let output = command.args(words).env("WRAITH_SEND_TIMEOUT", "4711").output().unwrap();
@@ -16,17 +15,21 @@ fn run(world: &World, words: &[&str]) -> String {
 }
 
 /// Returns the names of all commands, as listed in the help.
-fn commands(world: &World) -> Vec<String> {
+pub(crate) fn commands(world: &World) -> Vec<String> {
     let help = run(world, &["--help"]);
     let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let names = lines.map_while(|line| line.split_whitespace().next().map(str::to_owned));
+    let lines = lines.take_while(|line| !line.is_empty());
+    // A long description continues on further lines.
+    let names =
+        lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = names.map(|line| line.split(' ').next().unwrap().to_owned());
     let names: Vec<_> = names.filter(|name| name != "help").collect();
     assert!(names.len() >= 6, "{names:?}");
     names
 }
 
 /// Returns whether a program is installed.
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     let there = command.status().is_ok();
@@ -34,120 +37,6 @@ fn has(program: &str) -> bool {
         skipped(&format!("{program} is not installed"));
     }
     there
-}
-
-/// Returns a program's complaint about its standard input.
-fn complaint(command: &mut Command, input: &str) -> Option<String> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (!output.status.success() || !said.is_empty()).then_some(said)
-}
-
-#[test]
-fn completions_know_every_command_and_shells_accept_them() {
-    let world = World::new();
-    for (shell, check) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
-        let script = run(&world, &["completions", shell]);
-        for command in commands(&world) {
-            assert!(script.contains(&command), "{shell} does not know {command}");
-        }
-        assert!(script.contains("on-conflict") && !script.contains("4711"), "{shell}");
-        if has(check) {
-            let complaint = complaint(Command::new(check).arg("-n"), &script);
-            assert_eq!(complaint, None, "{shell}");
-        }
-    }
-    for shell in ["elvish", "powershell"] {
-        assert!(run(&world, &["completions", shell]).contains("receive"));
-    }
-}
-
-/// Returns the completions of the last word in a real shell, after `script`.
-fn completed(bash: &mut Command, script: &str, words: &[&str]) -> Vec<String> {
-    let [.., previous, last] = words else { panic!("too few words") };
-    let ask = format!(
-        "COMP_WORDS=({}); COMP_CWORD={}; _wraith wraith {last} {previous}\necho \"${{COMPREPLY[@]}}\"\n",
-        words.join(" "),
-        words.len() - 1,
-    );
-    bash.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = bash.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
-}
-
-#[test]
-fn bash_completes_commands_options_and_algorithms() {
-    let world = World::new();
-    if !has("bash") {
-        return;
-    }
-    // The user's settings must not appear in any completion.
-    run(&world, &["config", "set", "json", "true"]);
-    let script = run(&world, &["completions", "bash"]);
-    for (words, expected) in [
-        (&["send", "--conge"][..], &["--congestion"][..]),
-        (&["crypto", "hash", "SM"], &["SM3"]),
-        (&["crypto", "mac", "CMAC-SM"], &["CMAC-SM4"]),
-        (&["crypto", "genkey", "X-"], &["X-Wing"]),
-        (&["crypto", "enc", "-a", "SM4-G"], &["SM4-GCM"]),
-        (&["crypto", "dec", "--raw", "-a", "SM4-E"], &["SM4-ECB"]),
-        (
-            &["crypto", "verify", "--algorithm", "RSA-PSS"],
-            &["RSA-PSS-SHA-256", "RSA-PSS-SHA-384", "RSA-PSS-SHA-512"],
-        ),
-        (&["crypto", "sign", "-a", "Ed"], &[]),
-    ] {
-        let words = [&["wraith"], words].concat();
-        assert_eq!(completed(&mut Command::new("bash"), &script, &words), expected, "{words:?}");
-    }
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
-        let knows = run(&world, &["completions", shell]).contains("SM4-GCM");
-        // The generators for the last two handle only commands and options.
-        assert_eq!(knows, ["zsh", "fish"].contains(&shell), "{shell}");
-    }
-    // Completion offers one spelling; the command accepts any.
-    run(&world, &["crypto", "hash", "sm_3", "/dev/null"]);
-}
-
-#[test]
-fn bash_completes_the_names_of_contacts() {
-    let world = World::new();
-    if !has("bash") {
-        return;
-    }
-    for name in ["anna", "anton", "bob"] {
-        world.know("one", name, None);
-    }
-    let script = run(&world, &["completions", "bash"]);
-    // The shell finds the program through PATH.
-    let bin = world.path("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let wraith = world.wraith("one");
-    std::os::unix::fs::symlink(wraith.get_program(), bin.join("wraith")).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut command = Command::new("bash");
-    command.env("WRAITH_JSON", "true").env("PATH", path).env("WRAITH_HOME", world.path("home-one"));
-    let names = completed(&mut command, &script, &["wraith", "send", "--to", "an"]);
-    assert_eq!(names, ["anna", "anton"]);
-    let names = completed(&mut command, &script, &["wraith", "verify", "--by", "b"]);
-    assert_eq!(names, ["bob"]);
-    let to = ["wraith", "crypto", "enc", "--to", "an"];
-    assert!(
-        completed(&mut Command::new("bash"), &script, &to).is_empty(),
-        "a key file is no contact"
-    );
-    let fish = run(&world, &["completions", "fish"]);
-    let mut of_crypto =
-        fish.lines().filter(|line| line.contains("crypto;") && line.contains("-l to"));
-    assert!(of_crypto.next().unwrap().ends_with("-F") && of_crypto.next().is_none());
-    for (shell, expected) in [("zsh", ":NAME:{compadd -- $(env -u"), ("fish", "-a \"(env -u")] {
-        assert!(run(&world, &["completions", shell]).contains(expected), "{shell}");
-    }
 }
 
 #[test]
@@ -160,6 +49,7 @@ fn every_command_has_a_man_page_that_man_accepts() {
     for command in commands(&world) {
         let page = fs::read_to_string(folder.join(format!("wraith-{command}.1"))).unwrap();
         assert!(page.contains(&format!("wraith {command}")), "{page}");
+        assert!(page.contains("\n.SH EXAMPLES\n"), "{page}");
         assert!(!page.contains("4711"));
     }
     assert!(folder.join("wraith-config-set.1").exists());
@@ -188,17 +78,51 @@ fn assert_accepted(page: &Path, program: &str, words: &[&str]) {
     assert!(output.status.success() && said.trim().is_empty(), "{}: {said}", page.display());
 }
 
+/// Returns the help of a command, as shown in a terminal of this width.
+fn help(world: &World, command: &str, flag: &str, columns: usize) -> String {
+    let mut wraith = world.wraith("one");
+    wraith.args([command, flag]).env("COLUMNS", columns.to_string()).stdin(Stdio::null());
+    let output = wraith.output().unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
-fn a_closed_pipe_causes_no_panic() {
+fn help_is_wrapped_at_words_and_has_the_same_words_at_any_width() {
     let world = World::new();
-    let mut command = world.wraith("one");
-    let mut child = command
-        .args(["completions", "zsh"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+    for command in commands(&world) {
+        for flag in ["-h", "--help"] {
+            let words = |text: &str| {
+                // Above a certain width, the first column is a line of its own.
+                text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            };
+            let wide = words(&help(&world, &command, flag, 120));
+            for columns in [60, 80, 100, 120] {
+                let text = help(&world, &command, flag, columns);
+                // Only a single word may be longer, such as an address, or a line to copy.
+                let example = text.find("\nExamples:").unwrap();
+                for line in text[..example].lines() {
+                    assert!(line.chars().count() <= columns, "{command} {columns}: {line}");
+                }
+                assert_eq!(words(&text), wide, "{command} at {columns}");
+            }
+        }
+    }
+}
+
+#[test]
+fn help_groups_the_options_and_ends_with_three_examples() {
+    let world = World::new();
+    for command in commands(&world) {
+        let text = help(&world, &command, "-h", 80);
+        let (_, examples) = text.split_once("\nExamples:\n").unwrap();
+        let is_command = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+        assert_eq!(examples.lines().filter(is_command).count(), 3, "{text}");
+    }
+    let send = help(&world, "send", "-h", 80);
+    let headings: Vec<_> =
+        send.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).collect();
+    let expected = ["Arguments:", "Options:", "Content:", "Contacts:", "Network:"];
+    let rest = ["Time and speed:", "Output:", "Examples:"];
+    assert_eq!(headings, [&expected[..], &rest].concat());
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use wraith::state::{ContactAddress, ContactName};
 use wraith_crypto::NodeId;
 
+use super::headings::{CONTACTS, NETWORK, SPEED};
 use super::units::RateLimit;
 use super::{MeetingArgs, OnConflict, QlogArgs, RecordArgs, addresses};
 
@@ -46,31 +47,31 @@ pub struct ListenArgs {
     #[arg(long, value_enum, default_value_t)]
     pub accept: Accept,
 
-    #[command(flatten)]
-    pub meeting: MeetingArgs,
-
     /// Folder to put the files in
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
 
     /// What to do when a different file already has the name
-    #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
+    #[arg(long, value_name = "ACTION", value_enum, default_value_t = OnConflict::Ask)]
     pub on_conflict: OnConflict,
 
-    /// Limit each sender to this many bytes a second; K, M and G are powers of 1024
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<RateLimit>,
+    #[command(flatten)]
+    pub record: RecordArgs,
 
     #[command(flatten)]
     pub contacts: NewContactArgs,
 
     #[command(flatten)]
-    pub record: RecordArgs,
+    pub meeting: MeetingArgs,
 
     /// Address to listen on, or a port alone for all addresses; by default every address of this
     /// machine and the usual port of its identity
-    #[arg(long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
+    #[arg(help_heading = NETWORK, long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
     pub listen: Option<SocketAddr>,
+
+    /// Limit each sender to this many bytes a second; K, M and G are powers of 1024
+    #[arg(help_heading = SPEED, long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub qlog: QlogArgs,
@@ -78,6 +79,7 @@ pub struct ListenArgs {
 
 /// Whether unknown peers become contacts.
 #[derive(Args, Debug)]
+#[command(next_help_heading = CONTACTS)]
 pub struct NewContactArgs {
     /// Do not ask after the transfer whether to keep the other side as a contact
     #[arg(long)]

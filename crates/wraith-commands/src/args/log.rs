@@ -7,10 +7,12 @@ use clap::{ArgAction, Args};
 use tracing_subscriber::filter::Targets;
 use wraith::{NodeBuilder, QlogWriter};
 
+use super::headings::OUTPUT;
 use crate::failure::Failure;
 
 /// The filter and the destination of the log. Without any of these options, nothing is logged.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = OUTPUT)]
 pub struct LogArgs {
     /// Log events to standard error; repeat it to log each step too
     #[arg(short, long, action = ArgAction::Count, global = true)]
@@ -28,6 +30,7 @@ pub struct LogArgs {
 
 /// The qlog file of a transfer.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = OUTPUT)]
 pub struct QlogArgs {
     /// Write recovery and congestion events into this file, for qlog viewers; those of further
     /// connections into FILE-2, FILE-3 before its extension. Existing files are replaced

@@ -6,8 +6,11 @@ use wraith::state::ContactAddress;
 use wraith::{PeerRelays, Policy};
 use wraith_discovery::Lan;
 
+use super::headings::NETWORK;
+
 /// Meeting places, and the paths between the two sides.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = NETWORK)]
 pub struct MeetingArgs {
     /// Meet at this server too; it runs `wraith rendezvous`
     #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS", value_parser = server)]

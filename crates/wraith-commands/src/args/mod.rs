@@ -7,6 +7,8 @@ pub mod continuing;
 pub mod crypto;
 mod doctor;
 mod durations;
+pub mod examples;
+mod headings;
 mod log;
 mod meeting;
 mod pages;
@@ -43,6 +45,7 @@ pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;
+use headings::{CONTACTS, CONTENT, NETWORK, OUTPUT, SPEED};
 use units::{RateLimit, Size};
 
 /// The first line of the help; also the description of the package `wraith-cli`.
@@ -55,6 +58,7 @@ const USAGE: &str =
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
 #[command(name = "wraith", version, about = ABOUT, arg_required_else_help = true, propagate_version = true)]
+#[command(max_term_width = 120)]
 #[command(override_usage = USAGE, after_help = exit_codes())]
 pub struct Cli {
     /// What to do.
@@ -70,6 +74,7 @@ pub struct Cli {
 
 /// Options for the output format.
 #[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = OUTPUT)]
 pub struct OutputArgs {
     /// Print one JSON event a line on standard output
     #[arg(long, global = true)]
@@ -151,6 +156,7 @@ impl Command {
 
 /// Number of parallel connections of a transfer.
 #[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = SPEED)]
 pub struct ConnectionArgs {
     /// Connections of one transfer, each with a core of its own on both sides; the lower limit of
     /// the two sides applies. With this option they are made at once, without it only on a fast
@@ -177,41 +183,14 @@ pub struct SendArgs {
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// Name of standard input at the receiver
-    #[arg(long, value_name = "NAME", default_value = "stdin")]
-    pub name: String,
-
-    /// Print the long ticket, which needs no meeting place, instead of a code
-    #[arg(long)]
-    pub ticket: bool,
-
-    /// Also show the code or the ticket as a QR code
-    #[arg(long)]
-    pub qr: bool,
-
-    /// Send to the receiver that made this code with `wraith receive --code`
-    #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
-    pub code: Option<String>,
-
     /// Send to this contact, or to the machine with this NodeId, which runs `wraith listen`; no code
     /// is needed
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
     pub to: Option<PeerName>,
 
-    /// Keep the receiver as a contact with this name, without asking
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
-    pub save_as: Option<ContactName>,
-
-    #[command(flatten)]
-    pub contacts: NewContactArgs,
-
-    #[command(flatten)]
-    pub meeting: MeetingArgs,
-
-    /// Lifetime of the code, such as 15m or 2h; a number alone is in seconds [default: 1h; with
-    /// --keep 24h]
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime)]
-    pub expires: Option<u64>,
+    /// Send to the receiver that made this code with `wraith receive --code`
+    #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
+    pub code: Option<String>,
 
     /// Send to this many receivers, in parallel if they come at the same time; the code then has
     /// three words
@@ -222,48 +201,75 @@ pub struct SendArgs {
     #[arg(long, conflicts_with_all = ["receivers", "code"])]
     pub keep: bool,
 
+    /// Print the long ticket, which needs no meeting place, instead of a code
+    #[arg(long)]
+    pub ticket: bool,
+
+    /// Also show the code or the ticket as a QR code
+    #[arg(long)]
+    pub qr: bool,
+
+    /// Lifetime of the code, such as 15m or 2h; a number alone is in seconds [default: 1h; with
+    /// --keep 24h]
+    #[arg(long, value_name = "TIME", value_parser = durations::lifetime)]
+    pub expires: Option<u64>,
+
     /// Do not continue an earlier run: its tickets are no longer valid
     #[arg(long)]
     pub new: bool,
 
-    /// Address to listen on, or a port alone for all addresses; by default every address of this
-    /// machine and a port of its own choosing
-    #[arg(long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
-    pub listen: Option<SocketAddr>,
-
-    /// Stop if no receiver has come after this time, such as 5m (default: wait)
-    #[arg(long, value_name = "TIME", value_parser = durations::seconds)]
-    pub timeout: Option<u64>,
-
-    /// Wait this long for a lost receiver to come back
-    #[arg(long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
-    pub reconnect: u64,
+    /// Name of standard input at the receiver
+    #[arg(help_heading = CONTENT, long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
 
     /// Send whole files, even if the receiver has an older copy
-    #[arg(short = 'W', long)]
+    #[arg(help_heading = CONTENT, short = 'W', long)]
     pub whole_file: bool,
 
     /// Do not wait until everything is on the receiver's disk: it is verified, but a power cut
     /// there can still lose it
-    #[arg(long)]
+    #[arg(help_heading = CONTENT, long)]
     pub no_sync: bool,
 
     /// Write the receiver's signed receipt into this file, with the name and hash of everything in
     /// it; `wraith verify --receipt` checks it anywhere. In a folder, each receiver gets a file of
     /// its own
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = CONTENT, long, value_name = "FILE")]
     pub receipt: Option<PathBuf>,
+
+    /// Keep the receiver as a contact with this name, without asking
+    #[arg(help_heading = CONTACTS, long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
+    pub save_as: Option<ContactName>,
+
+    #[command(flatten)]
+    pub contacts: NewContactArgs,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+
+    /// Address to listen on, or a port alone for all addresses; by default every address of this
+    /// machine and a port of its own choosing
+    #[arg(help_heading = NETWORK, long, value_name = "[IP:]PORT", value_parser = addresses::listening)]
+    pub listen: Option<SocketAddr>,
+
+    /// Stop if no receiver has come after this time, such as 5m (default: wait)
+    #[arg(help_heading = SPEED, long, value_name = "TIME", value_parser = durations::seconds)]
+    pub timeout: Option<u64>,
+
+    /// Wait this long for a lost receiver to come back
+    #[arg(help_heading = SPEED, long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
+    pub reconnect: u64,
 
     /// Send at most this many bytes a second, to all receivers together; K, M and G are powers of
     /// 1024
-    #[arg(long, value_name = "RATE")]
+    #[arg(help_heading = SPEED, long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub connections: ConnectionArgs,
 
     /// Congestion control: bbr also fills a lossy link, cubic shares a link as most of TCP does
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(help_heading = SPEED, long, value_enum, default_value_t)]
     pub congestion: Congestion,
 
     #[command(flatten)]
@@ -303,24 +309,6 @@ pub struct ReceiveArgs {
     #[arg(value_name = "CODE|TICKET")]
     pub wanted: Vec<OsString>,
 
-    /// Make a code for the sender, which then runs `wraith send --code CODE PATH…`
-    #[arg(long, conflicts_with = "wanted")]
-    pub code: bool,
-
-    /// Keep the sender as a contact with this name, without asking
-    #[arg(long, value_name = "NAME")]
-    pub save_as: Option<ContactName>,
-
-    #[command(flatten)]
-    pub contacts: NewContactArgs,
-
-    /// Lifetime of an unused code from --code, such as 15m or 2h; a number alone is in seconds
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime, default_value = "1h", requires = "code")]
-    pub expires: u64,
-
-    #[command(flatten)]
-    pub meeting: MeetingArgs,
-
     /// Folder to put the files in; - writes one file, or piped data, to standard output
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
@@ -329,49 +317,67 @@ pub struct ReceiveArgs {
     #[arg(short, long)]
     pub yes: bool,
 
-    /// Write to standard output even if it is a terminal
-    #[arg(long)]
-    pub force: bool,
+    /// What to do when a different file already has the name
+    #[arg(long, value_name = "ACTION", value_enum, default_value_t = OnConflict::Ask)]
+    pub on_conflict: OnConflict,
 
     /// Show the offer and its effects, and write nothing; the code or ticket stays valid
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
 
-    /// What to do when a different file already has the name
-    #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
-    pub on_conflict: OnConflict,
+    /// Make a code for the sender, which then runs `wraith send --code CODE PATH…`
+    #[arg(long, conflicts_with = "wanted")]
+    pub code: bool,
+
+    /// Lifetime of an unused code from --code, such as 15m or 2h; a number alone is in seconds
+    #[arg(long, value_name = "TIME", value_parser = durations::lifetime, default_value = "1h", requires = "code")]
+    pub expires: u64,
 
     /// Fetch whole files, even if an older copy is here; on a fast network that can be quicker
-    #[arg(short = 'W', long)]
+    #[arg(help_heading = CONTENT, short = 'W', long)]
     pub whole_file: bool,
 
     /// Keep all permissions, even those that the umask of this machine removes; set-uid, set-gid
     /// and sticky are never kept
-    #[arg(long)]
+    #[arg(help_heading = CONTENT, long)]
     pub keep_modes: bool,
 
     /// Let the system decide when to write verified data to the disk: a power cut before that can
     /// lose it
-    #[arg(long)]
+    #[arg(help_heading = CONTENT, long)]
     pub no_sync: bool,
+
+    /// Write to standard output even if it is a terminal
+    #[arg(help_heading = CONTENT, long)]
+    pub force: bool,
 
     #[command(flatten)]
     pub record: RecordArgs,
 
+    /// Keep the sender as a contact with this name, without asking
+    #[arg(help_heading = CONTACTS, long, value_name = "NAME")]
+    pub save_as: Option<ContactName>,
+
+    #[command(flatten)]
+    pub contacts: NewContactArgs,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+
     /// Try to reach the sender for this time at first (default: 10s, or 30s where the DHT is asked)
-    #[arg(long, value_name = "TIME", value_parser = durations::seconds)]
+    #[arg(help_heading = SPEED, long, value_name = "TIME", value_parser = durations::seconds)]
     pub timeout: Option<u64>,
 
+    /// Try to reconnect for this time after a connection is lost
+    #[arg(help_heading = SPEED, long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
+    pub reconnect: u64,
+
     /// Limit the sender to this many bytes a second; K, M and G are powers of 1024
-    #[arg(long, value_name = "RATE")]
+    #[arg(help_heading = SPEED, long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub connections: ConnectionArgs,
-
-    /// Try to reconnect for this time after a connection is lost
-    #[arg(long, value_name = "TIME", value_parser = durations::seconds, default_value = "10m")]
-    pub reconnect: u64,
 
     #[command(flatten)]
     pub qlog: QlogArgs,
@@ -440,7 +446,7 @@ fn exit_codes() -> String {
 
 /// Returns the bare definition, without changes from the config file or the environment.
 pub fn definition() -> clap::Command {
-    with_repeatable_switches(Cli::command().long_version(version::long()))
+    examples::in_help(with_repeatable_switches(Cli::command().long_version(version::long())))
 }
 
 /// Returns the definition in which a repeated switch means the same as one, as in `wraith -q id -q`

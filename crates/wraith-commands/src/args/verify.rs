@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::PeerName;
+use super::headings::CONTENT;
 use super::units::Size;
 
 #[derive(Args, Clone, Debug)]
@@ -35,6 +36,7 @@ pub struct VerifyArgs {
 
 /// The received list of a transfer.
 #[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = CONTENT)]
 pub struct RecordArgs {
     /// Keep no list of received files; `wraith verify` cannot check the transfer then
     #[arg(long)]

@@ -218,9 +218,14 @@ impl Keys {
         self.0.iter().filter(of)
     }
 
+    /// Returns all names that a setting may be given by.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.0.iter().flat_map(|key| [key.name(), key.option.clone()]).collect()
+    }
+
     /// Returns the known key that is most similar to `name`.
     pub fn nearest(&self, name: &str) -> Option<String> {
-        nearest(name, self.0.iter().flat_map(|key| [key.name(), key.option.clone()]))
+        nearest(name, self.names().into_iter())
     }
 
     /// Returns the `WRAITH_` variables that set nothing, each with a similar valid name.

@@ -72,6 +72,11 @@ fn parse(
     }
 }
 
+/// Returns the names of all settings.
+pub fn names_of_settings() -> impl Iterator<Item = String> {
+    Keys::of(&args::definition()).names().into_iter()
+}
+
 /// Returns a message for each `WRAITH_` variable that sets nothing.
 pub fn unknown_variables() -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name);

@@ -1,6 +1,7 @@
 //! Algorithm names for shell completion.
 //!
 //! The commands accept a name in any spelling, so their own definition has no list of names.
+//! Completion offers lower case, which is the easiest to type.
 
 use clap::Command;
 use clap::builder::PossibleValuesParser;
@@ -17,7 +18,7 @@ pub fn with_names(definition: Command) -> Command {
     let [signatures, kems] = [titles::<sign::Algorithm>(), titles::<kem::Algorithm>()];
     // Every other key type implies its algorithm.
     let of_rsa: Vec<_> =
-        signatures.iter().copied().filter(|name| name.starts_with("RSA")).collect();
+        signatures.iter().filter(|name| name.starts_with("rsa")).cloned().collect();
     definition.mut_subcommand("crypto", |crypto| {
         [
             ("hash", hashes),
@@ -42,6 +43,6 @@ pub fn with_names(definition: Command) -> Command {
     })
 }
 
-fn titles<A: AlgorithmNames>() -> Vec<&'static str> {
-    A::EVERY.iter().map(|each| each.title()).collect()
+fn titles<A: AlgorithmNames>() -> Vec<String> {
+    A::EVERY.iter().map(|each| each.title().to_ascii_lowercase()).collect()
 }
