@@ -213,4 +213,4 @@ impl TargetDir {
     }
 }
 
-const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+pub(crate) const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);

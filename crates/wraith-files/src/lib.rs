@@ -56,6 +56,7 @@ mod journal_pool;
 mod lock;
 mod modes;
 mod only_writer;
+mod orphans;
 mod part_file;
 mod path;
 mod read;

@@ -122,6 +122,7 @@ pub(crate) fn open_or_resume(
         return Ok(part);
     }
     let parent = target.parent(&entry.path)?;
+    target.searched.search(entry.path.parent_bytes().unwrap_or_default(), &parent);
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
         // Stale files have been cleared above.
@@ -239,8 +240,9 @@ fn new_journal(
         return Ok(Some(journal));
     }
     match create_hidden(parent.as_fd(), &names.journal, PRIVATE) {
-        Ok(journal) => Ok(Some(journal)),
-        Err(Errno::BUSY | Errno::EXIST) => Ok(None),
+        // Before it was locked, another process may have taken it for an orphan.
+        Ok(journal) if is_at(journal.as_fd(), parent.as_fd(), &names.journal) => Ok(Some(journal)),
+        Ok(_) | Err(Errno::BUSY | Errno::EXIST) => Ok(None),
         Err(errno) => Err(Error::os(path.as_bytes(), "create its journal", errno)),
     }
 }

@@ -27,6 +27,7 @@ use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
 use crate::modes::KeptModes;
+use crate::orphans::SearchedFolders;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
 use crate::resume::{self, OtherVersion};
@@ -96,6 +97,7 @@ impl TargetDir {
             made: Mutex::default(),
             metadata_errors: Mutex::default(),
             journal_pool: JournalPool::default(),
+            searched: SearchedFolders::default(),
             size_tried: AtomicU64::new(CHUNK_BYTES as u64),
         })))
     }

@@ -12,6 +12,7 @@ use crate::error::{Context, Result};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
 use crate::modes::KeptModes;
+use crate::orphans::SearchedFolders;
 use crate::path::RelPath;
 use crate::small_file::Linking;
 use crate::stable_storage::StableStorage;
@@ -29,6 +30,7 @@ pub(crate) struct TargetState {
     pub(crate) made: Mutex<CreatedDirs>,
     pub(crate) metadata_errors: Mutex<MetadataErrors>,
     pub(crate) journal_pool: JournalPool,
+    pub(crate) searched: SearchedFolders,
     /// Largest size that a file is known to be able to have.
     pub(crate) size_tried: AtomicU64,
 }

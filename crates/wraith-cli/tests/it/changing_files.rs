@@ -2,12 +2,13 @@
 //! changed file, and the exit code is 10.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{World, tree};
+use crate::support::{Process, World, tree};
 
 /// Makes a tree whose first file keeps the sender busy while the test changes a later one.
 fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
@@ -97,6 +98,37 @@ fn a_file_that_grows_is_reported_and_not_kept() {
         OpenOptions::new().append(true).open(victim).unwrap().write_all(b"more").unwrap();
     });
     assert_not_there(&world);
+}
+
+#[test]
+fn the_sender_of_a_growing_log_is_shown_the_way_through_a_pipe() {
+    let world = World::new();
+    let log = world.source().join("app.log");
+    tree::file(&log, 1, 20 << 20);
+    let mut sender = world.wraith("sender");
+    sender.args(["send", "--ticket", "--quiet", "--rate", "10M"]).arg(&log);
+    let mut sender = sender.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ticket = String::new();
+    BufReader::new(sender.stdout.as_mut().unwrap()).read_line(&mut ticket).unwrap();
+    let receiver = world.receive(ticket.trim());
+    wait_until_verified(&world.target(), "app.log", 2);
+    OpenOptions::new().append(true).open(&log).unwrap().write_all(b"more").unwrap();
+    receiver.finish().expect_error(10);
+    let output = sender.wait_with_output().unwrap();
+    let shown = String::from_utf8(output.stderr).unwrap();
+    assert!(shown.contains("grew while it was sent; nothing of it was kept"), "{shown}");
+    assert!(shown.contains("cat FILE | wraith send -"), "{shown}");
+    assert_eq!(output.status.code(), Some(10));
+
+    // The way that it shows.
+    let mut cat = Command::new("cat").arg(&log).stdout(Stdio::piped()).spawn().unwrap();
+    let mut sender = world.wraith("sender");
+    sender.args(["send", "--json", "--ticket", "--name", "app.log", "-"]);
+    let mut sender = Process::start_with_stdin("send", sender.stdin(cat.stdout.take().unwrap()));
+    world.receive(&sender.ticket()).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    cat.wait().unwrap();
+    assert!(fs::read(&log).unwrap() == fs::read(world.target().join("app.log")).unwrap());
 }
 
 #[test]

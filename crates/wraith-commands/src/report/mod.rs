@@ -2,6 +2,7 @@
 
 mod clocks;
 mod names;
+mod not_arrived;
 mod skipped;
 mod summary;
 
@@ -227,8 +228,8 @@ impl Narrator {
             state.here_bytes = state.here_bytes.saturating_add(bytes);
         }
         drop(state);
-        if let Some(why) = why_missing(self.role, status, change) {
-            self.reporter.warn(format!("{path}: {why}"));
+        if let Some(reason) = not_arrived::reason(self.role, status, change) {
+            self.reporter.warn(format!("{path}: {reason}"));
         }
     }
 
@@ -377,34 +378,5 @@ pub fn durability_word(durability: Option<Durability>) -> &'static str {
         Some(Durability::NotAwaited) => "not-awaited",
         Some(Durability::CannotSync) => "cannot-sync",
         None => "unknown",
-    }
-}
-
-/// Returns the reason why a file did not arrive, as text for people.
-fn why_missing(role: Role, status: FileStatus, change: Option<Change>) -> Option<&'static str> {
-    match (status, change) {
-        (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Missing)) => {
-            Some("missing: it was deleted at the sender")
-        }
-        (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Replaced)) => {
-            Some("replaced by another entry while it was sent; nothing of it was kept")
-        }
-        (FileStatus::Changed, Some(Change::Grew)) => {
-            Some("grew while it was sent; nothing of it was kept")
-        }
-        (FileStatus::Changed, Some(Change::Shrank)) => {
-            Some("became shorter while it was sent; nothing of it was kept")
-        }
-        (FileStatus::Changed, None) => Some("changed while it was sent; nothing of it was kept"),
-        (FileStatus::Unreadable, _) => Some("the sender cannot read it"),
-        (FileStatus::Stale, _) => {
-            Some("an earlier part belonged to another file and was discarded")
-        }
-        // A note has named the entry and the reason at the receiver.
-        (FileStatus::Blocked, _) => match role {
-            Role::Sender => Some("the receiver could not store it; its screen shows the reason"),
-            Role::Receiver => None,
-        },
-        (FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped, _) => None,
     }
 }
