@@ -47,14 +47,14 @@ pub fn build_release() -> Result<PathBuf> {
         "--bin",
         "wraith",
         "--package",
-        "wraith-cli",
+        "wraith-p2p-cli",
     ]))?;
     Ok(target().join("release/wraith"))
 }
 
 /// Builds the program with the settings of the tests, and returns its path.
 pub fn build_debug() -> Result<PathBuf> {
-    build_tested(&["--bin", "wraith", "--package", "wraith-cli"])?;
+    build_tested(&["--bin", "wraith", "--package", "wraith-p2p-cli"])?;
     Ok(target().join("debug/wraith"))
 }
 

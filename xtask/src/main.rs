@@ -49,7 +49,7 @@ enum Command {
     /// Build a Debian package and an archive of the program, man pages and completions, and try them out
     Package(package::Args),
     /// Check what a registry would get of every crate that may be published
-    Publishable,
+    Publishable(publishable::Args),
     /// Run a command of the lab (`cargo lab`)
     #[command(hide = true, disable_help_flag = true)]
     Lab {
@@ -70,7 +70,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bindings(args) => bindings::run(&args),
         Command::Recording(args) => recording::run(&args),
         Command::Package(args) => package::run(&args),
-        Command::Publishable => publishable::run(),
+        Command::Publishable(args) => publishable::run(&args),
         Command::Lab { words } => cargo::lab(&words),
     }
 }

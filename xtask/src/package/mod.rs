@@ -95,7 +95,7 @@ fn lacks_for_static() -> Option<String> {
 }
 
 fn package_static(out: &Path) -> Result<()> {
-    cargo::build(cargo::WORKSPACE, "wraith-cli", &["--target", MUSL])?;
+    cargo::build(cargo::WORKSPACE, "wraith-p2p-cli", &["--target", MUSL])?;
     let program = cargo::target().join(MUSL).join("release/wraith");
     let layout = Layout::of(&program)?;
     ensure!(layout.glibc.is_none(), "{} needs a libc", program.display());

@@ -2,7 +2,7 @@
 //! tables in `docs/json.md`. After a change of [`super::Event`], run:
 //!
 //! ```console
-//! $ WRAITH_BLESS=1 cargo test -p wraith-commands documented
+//! $ WRAITH_BLESS=1 cargo test -p wraith-p2p-commands documented
 //! ```
 //!
 //! The integration tests check the other direction: every line that the program prints in a test
@@ -123,7 +123,7 @@ fn every_event_and_field_is_documented() {
         std::fs::write(&schema_file, &written).unwrap();
         std::fs::write(&document_file, &wanted).unwrap();
     }
-    let again = "run WRAITH_BLESS=1 cargo test -p wraith-commands documented";
+    let again = "run WRAITH_BLESS=1 cargo test -p wraith-p2p-commands documented";
     let committed = std::fs::read_to_string(&schema_file).unwrap_or_default();
     assert!(committed == written, "docs/events.schema.json is out of date: {again}");
     let document = std::fs::read_to_string(&document_file).unwrap();
