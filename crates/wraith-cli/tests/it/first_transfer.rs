@@ -50,3 +50,35 @@ fn a_first_transfer_by_code_takes_few_lines_and_says_nothing_twice() {
         tree::assert_same(&film, &world.target().join("film.mov"));
     }
 }
+
+#[test]
+fn a_transfer_works_in_a_very_narrow_and_in_a_very_wide_terminal() {
+    let _network = lan::own_network();
+    for size in [(24, 20), (10, 300)] {
+        let world = World::new();
+        let film = world.source().join("a film with a long name.mov");
+        tree::file(&film, 1, 2_000_000);
+        let mut command = world.wraith("sender");
+        command.args(["send", "--lan", "lo"]).arg(&film);
+        let mut sender = Terminal::start(&mut command, size.0, size.1);
+        // The code is one word, also where the command has no room on one line.
+        sender.expect("wraith receive ");
+        let code = sender.expect("\r\n");
+        let code = code
+            .split_whitespace()
+            .next()
+            .map_or_else(|| sender.expect("\r\n").trim().to_owned(), str::to_owned);
+        assert_eq!(code.split('-').count(), 3, "{code}");
+        let mut command = world.wraith("receiver");
+        command.arg(&code).current_dir(world.target()).env("WRAITH_LAN", "lo");
+        let mut receiver = Terminal::start(&mut command, size.0, size.1);
+        receiver.expect("Accept?");
+        receiver.send("y\n");
+        receiver.keep_nobody();
+        sender.keep_nobody();
+        for text in [sender.expect_exit(0), receiver.expect_exit(0)] {
+            assert!(!lines(&text, size).is_empty());
+        }
+        tree::assert_same(&film, &world.target().join(film.file_name().unwrap()));
+    }
+}

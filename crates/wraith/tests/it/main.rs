@@ -8,6 +8,7 @@ mod dropping;
 mod errors;
 mod events;
 mod examples;
+mod odd_streams;
 mod offers;
 mod own_place;
 mod raw;
