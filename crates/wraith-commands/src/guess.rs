@@ -1,7 +1,7 @@
 //! Guesses the intent of users of other programs: a file without a command, an address, a text, a
 //! path on another machine. The message names the right command.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -23,6 +23,12 @@ pub fn command(word: &str) -> Option<Failure> {
             hint,
         ));
     }
+    if let Some((host, path)) = of_a_remote_path(word) {
+        return Some(usage(
+            format!("{} is not a command; wraith must run on both machines", shown(word)),
+            format!("start wraith there: ssh {host} wraith send {}", shell_word(path)),
+        ));
+    }
     is_code_without_number(word).then(|| without_number(word))
 }
 
@@ -37,17 +43,21 @@ pub fn wanted(text: &str) -> Option<Failure> {
 }
 
 /// Explains words behind a complete code or ticket, such as a folder.
-pub fn behind_a_code(code: &OsStr, others: &[OsString], out: &Path) -> Option<Failure> {
-    let is_wanted = |word: &OsStr| {
-        let word = word.to_str();
-        word.is_some_and(|word| word.parse::<Code>().is_ok() || word.parse::<Source>().is_ok())
+pub fn behind_a_code(words: &[OsString], out: &Path) -> Option<Failure> {
+    let is_wanted = |words: &[OsString]| {
+        let words: Option<Vec<_>> = words.iter().map(|word| word.to_str()).collect();
+        let text = words.unwrap_or_default().join(" ");
+        text.parse::<Code>().is_ok() || text.parse::<Source>().is_ok()
     };
-    if !is_wanted(code) || others.is_empty() {
+    // A code may be typed with spaces, and a longer one may begin like a shorter one.
+    let end = (1..=words.len()).rev().find(|end| is_wanted(&words[..*end]))?;
+    let others = &words[end..];
+    if others.is_empty() {
         return None;
     }
     let other = shown(&others[0].to_string_lossy());
     Some(match others {
-        [another, ..] if is_wanted(another) => usage(
+        [another, ..] if is_wanted(std::slice::from_ref(another)) => usage(
             "wraith receive takes one code or ticket".to_owned(),
             "run it once for each code; --yes accepts without asking".to_owned(),
         ),

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::continuing::shell_word;
 use crate::args::{self, Split};
+use crate::config;
 use crate::failure::{Exit, Failure};
 use crate::foreign;
 use crate::guess;
@@ -50,6 +51,7 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
             named(error, ContextKind::InvalidArg).and_then(|name| unknown_option(name, words))
         }
         ErrorKind::ArgumentConflict => code_twice(error),
+        ErrorKind::TooManyValues => value_of_a_switch(error),
         _ => None,
     };
     guessed.unwrap_or_else(|| plain(error, words))
@@ -82,11 +84,27 @@ fn unknown_option(name: &str, words: &[OsString]) -> Option<Failure> {
 fn code_twice(error: &clap::Error) -> Option<Failure> {
     let both = [ContextKind::InvalidArg, ContextKind::PriorArg];
     let both = both.map(|kind| named(error, kind).unwrap_or_default());
-    if !both.contains(&"--code") || !both.iter().any(|arg| arg.contains("CODE|TICKET")) {
-        return None;
-    }
+    let is_code = both.contains(&"--code") && both.iter().any(|arg| arg.contains("CODE|TICKET"));
+    is_code.then(code_for_receive)
+}
+
+fn code_for_receive() -> Failure {
     let message = "receive --code makes a new code, so it takes none";
-    Some(Failure::new(Exit::Usage, message).hint("with the sender's code: wraith receive CODE"))
+    Failure::new(Exit::Usage, message).hint("with the sender's code: wraith receive CODE")
+}
+
+/// Explains `--yes=true`, and `wraith receive --code=CODE`.
+fn value_of_a_switch(error: &clap::Error) -> Option<Failure> {
+    let switch = named(error, ContextKind::InvalidArg)?;
+    let value = named(error, ContextKind::InvalidValue)?;
+    if switch == "--code" {
+        return Some(code_for_receive());
+    }
+    let hint = match config::means_true(value) {
+        true => format!("{switch} alone turns it on"),
+        false => format!("to turn it off, leave {switch} out"),
+    };
+    Some(Failure::new(Exit::Usage, format!("{switch} takes no value")).hint(hint))
 }
 
 /// Explains options of a command that stand before it.

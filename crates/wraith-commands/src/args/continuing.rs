@@ -86,11 +86,16 @@ fn with_code(words: Vec<OsString>, code: &str) -> Vec<OsString> {
     changed
 }
 
-/// Moves the last word that is `dir` behind `-o`, at the end of the options.
+/// Moves the last word that is `dir` behind `-o`, at the end of the options, in place of an earlier
+/// `-o`.
 fn with_folder(mut words: Vec<OsString>, dir: &OsStr) -> Vec<OsString> {
     if let Some(at) = words.iter().rposition(|word| word == dir) {
         words.remove(at);
     }
+    if let Some(at) = words.iter().position(|word| word == "-o" || word == "--out") {
+        words.drain(at..words.len().min(at + 2));
+    }
+    words.retain(|word| !word.as_bytes().starts_with(b"--out="));
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     words.splice(end..end, ["-o".into(), dir.to_owned()]);
     words
@@ -157,6 +162,7 @@ mod tests {
                 "receive 7-crater-lemon -o Downloads",
             ),
             (&["7-crater-lemon", "my dir", "-y"], "7-crater-lemon -y -o 'my dir'"),
+            (&["7-crater-lemon", "-o", ".", "x"], "7-crater-lemon -o x"),
             (&["rx", "-y", "--", "7-crater-lemon", "x"], "rx -y -o x -- 7-crater-lemon"),
         ] {
             let dir = typed.iter().rfind(|word| ["Downloads", "my dir", "x"].contains(word));

@@ -5,15 +5,14 @@ use std::time::Duration;
 /// Ten years: longer than any wait, and within the clock range of every system.
 const SECONDS_MAX: u64 = 10 * 365 * 24 * 3600;
 
-/// Units with their length in milliseconds.
-const UNITS: [(&str, u64); 7] = [
-    ("ms", 1),
-    ("s", 1000),
-    ("m", 60 * 1000),
-    ("min", 60 * 1000),
-    ("h", 3600 * 1000),
-    ("d", 24 * 3600 * 1000),
-    ("w", 7 * 24 * 3600 * 1000),
+/// The names of each unit, and its length in milliseconds.
+const UNITS: [(&[&str], u64); 6] = [
+    (&["ms"], 1),
+    (&["s", "sec", "secs", "second", "seconds"], 1000),
+    (&["m", "min", "mins", "minute", "minutes"], 60 * 1000),
+    (&["h", "hr", "hour", "hours"], 3600 * 1000),
+    (&["d", "day", "days"], 24 * 3600 * 1000),
+    (&["w", "week", "weeks"], 7 * 24 * 3600 * 1000),
 ];
 
 /// The accepted forms, for errors.
@@ -23,8 +22,8 @@ const EXPECTED: &str =
 /// Maximum number of digits behind the decimal point.
 const DECIMALS_MAX: usize = 3;
 
-/// Parses a duration: `90` and `1.5` are seconds; `500ms`, `90s`, `15m` or `15min`, `1.5h`, `2d`
-/// and `1w` have a unit; `1h30m` is a sum.
+/// Parses a duration: `90` and `1.5` are seconds; `500ms`, `90s`, `15m` or `15 minutes`, `1.5h`,
+/// `2d` and `1w` have a unit; `1h30m` is a sum.
 ///
 /// # Errors
 /// Another form, or more than ten years.
@@ -34,10 +33,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, behind) = rest.split_at(end);
+        let behind = behind.strip_prefix(' ').unwrap_or(behind);
         let end = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(end);
         let unit = if number.len() == text.len() { "s" } else { unit };
-        let factor_ms = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, ms)| *ms);
+        let factor_ms = UNITS.iter().find(|(names, _)| names.contains(&unit)).map(|(_, ms)| *ms);
         let part_ms = milliseconds(number, factor_ms.ok_or(EXPECTED)?).ok_or(EXPECTED)?;
         sum_ms = part_ms.saturating_add(sum_ms);
         rest = behind;
@@ -101,6 +101,9 @@ mod tests {
             ("90s", 90_000),
             ("15m", 900_000),
             ("15min", 900_000),
+            ("15 minutes", 900_000),
+            ("1hour", 3_600_000),
+            ("2 days", 172_800_000),
             ("1.5h", 5_400_000),
             ("1h30m", 5_400_000),
             ("1d12h", 129_600_000),
@@ -117,7 +120,7 @@ mod tests {
             "",
             "soon",
             "5 minutes ago",
-            "5 m",
+            "5  m",
             "-1",
             "+1",
             "1e9",

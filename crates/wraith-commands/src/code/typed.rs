@@ -25,10 +25,8 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<SourceChoice, F
     }
     let words: Vec<_> = args.wanted.iter().map(|word| word.to_string_lossy()).collect();
     if !words.is_empty() && words != ["-"] {
-        return source(&words.join(" ")).map_err(|failure| {
-            let [code, others @ ..] = &args.wanted[..] else { return failure };
-            guess::behind_a_code(code, others, &args.out).unwrap_or(failure)
-        });
+        return source(&words.join(" "))
+            .map_err(|failure| guess::behind_a_code(&args.wanted, &args.out).unwrap_or(failure));
     }
     let nothing = || {
         Failure::new(Exit::Usage, "the code or ticket is missing: wraith receive 7-crater-lemon")

@@ -21,6 +21,7 @@ use clap::{ArgMatches, FromArgMatches};
 
 pub use command::run;
 pub use file::File;
+pub use keys::means_true;
 
 use crate::args::{self, Cli, Command};
 use crate::failure::{Exit, Failure};
