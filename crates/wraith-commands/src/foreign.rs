@@ -99,7 +99,8 @@ const FOREIGN: &[ForeignOption] = &[
         "IPv4 and IPv6 are both used",
         "for IPv4 only: --listen 0.0.0.0:PORT",
     ),
-    option(&["-4", "-6", "--ipv4", "--ipv6"], FILES, "IPv4 and IPv6 are both used", LEFT_OUT),
+    option(&["-4", "--ipv4"], &["receive"], "IPv4 and IPv6 are both used", LEFT_OUT),
+    option(&["-6", "--ipv6"], FILES, "IPv4 and IPv6 are both used", LEFT_OUT),
     option(
         &[
             "-P",
@@ -136,7 +137,6 @@ const FOREIGN: &[ForeignOption] = &[
     option(
         &[
             "--bwlimit",
-            "-l",
             "--limit",
             "--limit-rate",
             "--max-rate",
@@ -186,8 +186,9 @@ const FOREIGN: &[ForeignOption] = &[
         "leave the option out; the password of a relay is --relay-token TOKEN",
     ),
     option(&["--pass", "--password"], &["relay"], "a relay has tokens", "--token TOKEN"),
+    option(&["-c"], &["send"], "every byte is verified, and wraith makes the code", LEFT_OUT),
     option(
-        &["--checksum", "-c", "--check", "--verify", "--size-only"],
+        &["--checksum", "--check", "--verify", "--size-only"],
         BOTH,
         "every byte is verified when it arrives",
         "leave the option out; wraith verify checks the files later",
@@ -315,7 +316,13 @@ const FOREIGN: &[ForeignOption] = &[
         "-n 3, or --keep for any number",
     ),
     option(
-        &["-l", "--links", "-L", "--copy-links", "--follow", "--dereference"],
+        &["-l"],
+        BOTH,
+        "links are sent as links, and --rate limits the bytes a second",
+        "leave the option out, or: --rate 10M",
+    ),
+    option(
+        &["--links", "-L", "--copy-links", "--follow", "--dereference"],
         BOTH,
         "symbolic links in a folder are sent as links",
         LEFT_OUT,
@@ -326,12 +333,8 @@ const FOREIGN: &[ForeignOption] = &[
         "permissions arrive less the umask",
         "to keep all of them: wraith receive CODE --keep-modes",
     ),
-    option(
-        &["--perms", "--times", "--preserve", "-S", "--sparse"],
-        BOTH,
-        "permissions, times and holes are always sent",
-        LEFT_OUT,
-    ),
+    option(&["--perms", "--preserve"], &["send"], "permissions are always sent", LEFT_OUT),
+    option(&["--times", "-S", "--sparse"], BOTH, "times and holes are always sent", LEFT_OUT),
     option(
         &["--owner", "-g", "--group", "-A", "--acls", "-X", "--xattrs", "-H", "--hard-links", "-D"],
         &["send", "receive"],
@@ -453,6 +456,41 @@ mod tests {
             }
         }
         assert!(hidden.is_empty(), "{hidden:?}");
+    }
+
+    #[test]
+    fn no_entry_hides_another() {
+        let mut seen = std::collections::BTreeSet::new();
+        for entry in FOREIGN {
+            for pair in
+                entry.at.iter().flat_map(|at| entry.names.iter().map(move |name| (at, name)))
+            {
+                assert!(seen.insert(pair), "{pair:?} is in two entries");
+            }
+        }
+    }
+
+    #[test]
+    fn every_replacement_that_begins_with_an_option_is_valid_for_its_command() {
+        for entry in FOREIGN.iter().filter(|entry| entry.instead.starts_with('-')) {
+            let option = entry.instead.split([',', ';']).next().unwrap();
+            let option = option.replace("IP:PORT", "127.0.0.1:5555").replace("PORT", "5555");
+            let option = option.replace("HOST", "192.0.2.1").replace("DIR", "Downloads");
+            let option = option.replace("NAME", "lo").replace("FILE", "x").replace("TOKEN", "x");
+            let option = option.replace(" N", " 2");
+            for at in entry.at {
+                let form: &[&str] = match *at {
+                    "send" => &["film.mov"],
+                    "receive" => &["7-crater-lemon"],
+                    "crypto verify" => &["-s", "x"],
+                    _ => &[],
+                };
+                let words = ["wraith"].into_iter().chain(at.split(' ')).chain(form.iter().copied());
+                let words: Vec<_> = words.chain(option.split(' ')).collect();
+                let parsed = crate::args::definition().try_get_matches_from(&words);
+                assert!(parsed.is_ok(), "{words:?}: {}", parsed.unwrap_err());
+            }
+        }
     }
 
     #[test]
