@@ -76,3 +76,26 @@ fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
         sender.expect_exit(0);
     }
 }
+
+#[test]
+fn input_typed_before_the_question_does_not_accept_an_offer() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    // The offer cannot arrive before everything is typed.
+    sender.signal(libc::SIGSTOP);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-o"]).arg(world.target()).arg(&ticket);
+    let mut receiver = Terminal::start(&mut command, 24, 80);
+    receiver.send("y\nyes\ny\n");
+    receiver.expect("yes");
+    sender.signal(libc::SIGCONT);
+    receiver.expect("Accept?");
+    receiver.send("n\n");
+    receiver.expect("you declined");
+    receiver.expect_exit(4);
+    sender.finish().expect_exit(4);
+    assert!(!world.target().join("film.mov").exists());
+}
