@@ -27,7 +27,7 @@ run() {
     shift 2
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
-    files | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
+    files | stopping | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
     vectors) timeout 300 "$@" "$program" "$vectors" ;;
     *) timeout 300 "$@" "$program" ;;
     esac
@@ -83,10 +83,12 @@ fi
 
 step "linked statically"
 if [ -e "$library/libwraith_c.a" ]; then
+    export WRAITH_TEST_STOPS=2
     for test in $tests; do
         $cc $flags "$here/tests/$test.c" -o "$work/$test-static" $static
         run "$work/$test-static" "$test"
     done
+    unset WRAITH_TEST_STOPS
 else
     skip "static linking: no libwraith_c.a in $library"
 fi
@@ -107,7 +109,7 @@ if has valgrind; then
     # valgrind reports by cpuid that it lacks AVX-512, so the library uses the portable code. It runs one thread at a time:
     # without a fair schedule, a thread that waits for another may wait for minutes.
     # Fewer, because each takes long here.
-    export WRAITH_TEST_STOPS=6
+    export WRAITH_TEST_STOPS=2
     for test in $tests; do
         run "$work/$test" "$test" valgrind --quiet --fair-sched=try --error-exitcode=9 --leak-check=full --trace-children=yes
     done

@@ -713,6 +713,11 @@ wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *address,
                                         size_t address_len);
 
+// Cancels all transfers of the node, and waits until their peers are notified and received data is
+// stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail with
+// `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a callback.
+wraith_status_t wraith_node_shutdown(wraith_node_t node);
+
 // Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
 // waits for at most two seconds until the peers are notified.
 wraith_status_t wraith_node_free(wraith_node_t node);

@@ -62,6 +62,39 @@ static void use_the_session_that_is_kept(void)
     GIVES(WRAITH_INVALID_STATE, wraith_session_seal(kept, NULLS, NULLS, out, sizeof out, &len, NULL));
 }
 
+static wraith_vault_t kept_in;
+
+// The call that needs the vault still ends.
+static void free_the_session_that_is_kept(void)
+{
+    OK(wraith_session_free(kept));
+    OK(wraith_vault_free(kept_in));
+    GIVES(WRAITH_INVALID_HANDLE, wraith_session_free(kept));
+}
+
+static void a_vault_can_free_its_session_and_itself(void)
+{
+    static struct shelf shelf;
+    wraith_vault_callbacks_t functions = shelf_functions(&shelf);
+    struct two two;
+    uint8_t message[64], got[64];
+    size_t len, got_len;
+    OK(wraith_vault_new(&functions, &kept_in));
+    shake_hands(&two);
+    OK(wraith_session_keep(two.session[0], kept_in, NAME));
+    kept = two.session[0];
+    OK(wraith_session_seal(two.session[1], NULLS, NULLS, message, sizeof message, &len, NULL));
+    shelf.calls_back = free_the_session_that_is_kept;
+    OK(wraith_session_open(kept, NULLS, message, len, got, sizeof got, &got_len, NULL));
+    GIVES(WRAITH_INVALID_HANDLE, wraith_session_open(kept, NULLS, message, len, got, sizeof got, &got_len, NULL));
+    CHECK(shelf.released == 1);
+    OK(wraith_session_free(two.session[1]));
+    for (int side = 0; side < 2; side++) {
+        OK(wraith_handshake_free(two.handshake[side]));
+        OK(wraith_identity_free(two.identity[side]));
+    }
+}
+
 static void the_caller_s_own_vault(void)
 {
     static struct shelf shelf;
@@ -213,6 +246,7 @@ int main(int count, char **words)
     GIVES(WRAITH_INVALID_INPUT, wraith_vault_folder(NULLS, &second));
     OK(wraith_vault_free(vault));
     the_caller_s_own_vault();
+    a_vault_can_free_its_session_and_itself();
     a_conversation_begins_while_one_side_is_away();
     a_sealed_box_is_for_one();
     puts("lasting: all as it should be");

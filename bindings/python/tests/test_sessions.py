@@ -236,6 +236,21 @@ def test_a_vault_that_uses_the_session_it_stores_is_refused() -> None:
     assert len(refused) == 1
 
 
+def test_a_vault_can_drop_the_session_that_it_stores() -> None:
+    held: list[wraith.StoredSession] = []
+
+    class Dropping(Vault):
+        def store(self, name: str, generation: int, record: bytes, durability: wraith.Durability) -> int:
+            held.clear()
+            return super().store(name, generation, record, durability)
+
+    vault, (first, second) = Dropping(), sessions()
+    held.append(wraith.StoredSession.create(vault, "anna", first))
+    assert held[0].open(b"", second.seal(b"", b"hello")) == b"hello"
+    assert held == []
+    assert wraith.StoredSession.load(vault, "anna").open(b"", second.seal(b"", b"again")) == b"again"
+
+
 def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
     class Silent(Vault):
         def store(self, *_: object) -> int:

@@ -89,40 +89,6 @@ async def test_a_transfer_is_cancelled_in_the_middle_and_the_sender_is_told(
     assert not (tmp_path / "in" / "film.mov").exists(), "no name before all of it is verified"
 
 
-@pytest.mark.parametrize("side", [wraith.Role.SENDER, wraith.Role.RECEIVER])
-@pytest.mark.parametrize("way", ["cancel", "drop"])
-async def test_a_stop_ends_both_sides_at_any_moment(
-    film: Path, tmp_path: Path, side: wraith.Role, way: str
-) -> None:
-    for moment in range(20):
-        # Half a second is left for the stop.
-        offer, ticket = await offered(new_node(), film, bytes_per_second=5_000_000)
-        incoming = await asked(new_node(), ticket, tmp_path / f"in-{moment}")
-        transfer = incoming.accept(wraith.AcceptOptions())
-        ends: dict[wraith.Role, wraith.Offer | wraith.Transfer] = {
-            wraith.Role.SENDER: offer,
-            wraith.Role.RECEIVER: transfer,
-        }
-        own = ends.pop(side)
-        (other,) = ends.values()
-        del offer, transfer, incoming
-        async for event in wraith.events(other):
-            if event.is_ACCEPTED():
-                break
-        while (now := own.progress()) is None or now.bytes < moment * 2_500_000 // 20:
-            await asyncio.sleep(0.001)
-        if way == "cancel":
-            assert await within(own.cancel())
-        # CPython frees it at once: there is no other reference.
-        del own
-        # No wait for a peer that comes back.
-        with pytest.raises(wraith.WraithError.Cancelled):
-            await asyncio.wait_for(other.finished(), 10)
-        told = [event async for event in wraith.events(other)]
-        assert [event.by for event in told if isinstance(event, wraith.Event.STOPPED)] == [side]
-        assert told[-1].is_FAILED()
-
-
 async def test_cancelling_a_task_that_waits_leaves_the_transfer_alone(film: Path, tmp_path: Path) -> None:
     offer, ticket = await offered(new_node(), film)
     waiting = asyncio.create_task(offer.finished())

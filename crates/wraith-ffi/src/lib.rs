@@ -57,7 +57,7 @@ pub use handshake::{Handshake, HandshakeOptions};
 pub use hash::{Blake3Hasher, hash};
 pub use identity::{Identity, verify};
 pub use listen::{AcceptFilter, Listener};
-pub use node::{Contact, Node, NodeOptions, Relay};
+pub use node::{Contact, Node, NodeOptions, Relay, shutdown_all_nodes};
 pub use offer::{Offer, OfferOptions, OfferSummary};
 pub use progress::Progress;
 pub use ratchet::{PreKeys, Ratchet, Started, respond};

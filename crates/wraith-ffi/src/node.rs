@@ -2,11 +2,12 @@
 //! listeners start from it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, mpsc};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use wraith::RelayServer;
 use wraith::state::{StateDir, StateError};
+use wraith::{NodeGroup, RelayServer};
 
 use crate::content::{Content, Recipient, Target, address, node_id};
 use crate::error::WraithError;
@@ -16,6 +17,11 @@ use crate::listen::{AcceptFilter, Listener};
 use crate::offer::{Offer, OfferOptions};
 use crate::runtime::{self, in_runtime};
 use crate::secret::SecretText;
+
+/// All nodes of the process.
+static ALL_NODES: LazyLock<NodeGroup> = LazyLock::new(NodeGroup::default);
+/// How long the end of the program may wait until peers are notified.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A relay server, and the token for it.
 #[derive(Clone, uniffi::Record)]
@@ -175,6 +181,14 @@ impl Node {
         Ok(Listener::new(listener, self.runtime.clone()))
     }
 
+    /// Cancels all offers, fetches and listeners of this node, and waits until their peers are
+    /// notified and received data is stored, at most 5 s. Operations that start later fail with
+    /// [`WraithError::Cancelled`]. A program calls this before it ends. Freeing the node cancels
+    /// nothing.
+    pub async fn shutdown(&self) {
+        in_runtime(self.runtime.clone(), self.node.close()).await;
+    }
+
     /// Returns the contacts of this node.
     ///
     /// # Errors
@@ -216,6 +230,24 @@ impl Node {
     }
 }
 
+/// Shuts down all nodes of the process, and waits at most 2 s until their peers are notified. Blocks
+/// the thread, and creates no node's successor: nodes that are created later are shut down from the
+/// beginning.
+///
+/// A program calls this at its very end, for example in a shutdown hook of the JVM. Python does so
+/// by itself when the interpreter exits.
+#[uniffi::export]
+pub fn shutdown_all_nodes() {
+    let Some(runtime) = runtime::existing() else { return };
+    let (ended_tx, ended) = mpsc::channel();
+    // On a thread of the runtime, so that this thread may be one of any other runtime.
+    runtime.spawn(async move {
+        ALL_NODES.close().await;
+        let _ = ended_tx.send(());
+    });
+    let _ = ended.recv_timeout(SHUTDOWN_TIMEOUT);
+}
+
 impl Node {
     fn contact(&self, name: &str) -> Result<wraith::state::Contact, WraithError> {
         let parsed = name.parse().map_err(WraithError::invalid)?;
@@ -226,7 +258,7 @@ impl Node {
 }
 
 fn builder(options: &NodeOptions) -> Result<wraith::NodeBuilder, WraithError> {
-    let mut node = wraith::Node::builder().port_mapping(options.port_mapping);
+    let mut node = wraith::Node::builder().group(&ALL_NODES).port_mapping(options.port_mapping);
     if let Some(identity) = &options.identity {
         node = node.identity(identity.0.clone());
     }

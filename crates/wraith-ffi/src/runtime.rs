@@ -41,6 +41,11 @@ pub(crate) fn handle() -> Result<Handle, WraithError> {
     }
 }
 
+/// Returns the runtime if a call has created it.
+pub(crate) fn existing() -> Option<Handle> {
+    Some(RUNTIME.get()?.as_ref().ok()?.handle().clone())
+}
+
 /// Wraps a future so that every poll runs inside the runtime.
 pub(crate) async fn in_runtime<F: Future>(handle: Handle, future: F) -> F::Output {
     let mut future = pin!(future);

@@ -32,7 +32,7 @@ pub use event_publisher::Events;
 pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
-pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
+pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, NodeGroup, rendezvous_address};
 pub use offer::{Offer, OfferBuilder};
 pub use paths::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use payload::Payload;

@@ -4,15 +4,25 @@ Every class, function and error is made from the Rust crate `wraith-ffi`; see `h
 in Python: `events`, an asynchronous iterator over what happens to an offer or a transfer. And it hands over batches of messages at once.
 
 Calls that wait are coroutines. Cancelling a task drops the wait, not the transfer: that ends with `cancel()`, or when the last
-reference to its object is gone.
+reference to its object is gone. At the exit of the interpreter all transfers are stopped.
 """
 
+import atexit
+import os
+import sys
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 from .wraith import *  # noqa: F403
 from .wraith import Event as _Event
+from .wraith import shutdown_all_nodes
+
+# A thread of the library that calls an interpreter after its end aborts the process.
+atexit.register(shutdown_all_nodes)
+if sys.platform != "win32":
+    # A forked process has no threads of the library, and none of its transfers.
+    os.register_at_fork(after_in_child=lambda: atexit.unregister(shutdown_all_nodes))
 
 
 def _write_all(items: Sequence[bytes], buffer: Any) -> None:

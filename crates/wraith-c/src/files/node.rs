@@ -294,6 +294,19 @@ pub unsafe extern "C" fn wraith_node_add_contact(
     })
 }
 
+/// Cancels all transfers of the node, and waits until their peers are notified and received data is
+/// stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail with
+/// `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_node_shutdown(node: wraith_node_t) -> wraith_status_t {
+    entry!(|_call| {
+        let node = node_runtime(node)?;
+        node.stop.cancel();
+        let closed = node.node.clone();
+        node.wait_for(async move { closed.close().await })
+    })
+}
+
 /// Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
 /// waits for at most two seconds until the peers are notified.
 #[unsafe(no_mangle)]

@@ -140,3 +140,20 @@ async fn stopping_the_listener_ends_a_waiting_call() {
     assert!(within(next).await.is_none());
     assert!(within(listener.next_offer()).await.is_none());
 }
+
+#[tokio::test]
+async fn a_node_that_is_shut_down_ends_its_work_and_starts_nothing() {
+    let sender = node();
+    let (offer, ticket) = offered(&sender, message("hello")).await;
+    let incoming = asked(&ticket, MEMORY).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap().to_owned();
+    let listener = within(sender.listen(to, AcceptFilter::Contacts)).await.unwrap();
+    within(sender.shutdown()).await;
+    assert!(matches!(within(offer.finished()).await, Err(WraithError::Cancelled(_))));
+    assert!(within(listener.next_offer()).await.is_none());
+    let transfer = incoming.accept(AcceptOptions::default()).unwrap();
+    assert!(matches!(within(transfer.finished()).await, Err(WraithError::Cancelled(_))));
+    let later = sender.offer(message("hello"), Recipient::Ticket, OfferOptions::default());
+    assert!(matches!(within(later).await, Err(WraithError::Cancelled(_))));
+}

@@ -25,15 +25,26 @@ pub(crate) const CANCEL_WAIT: Duration = Duration::from_secs(5);
 
 type Outcome<R> = Option<Result<Arc<R>, Error>>;
 
-/// The tasks of a node.
+/// The tasks of a node, or of all nodes of a group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeTasks {
     /// Parent of the tokens of all tasks.
     token: CancellationToken,
     running: watch::Sender<usize>,
+    /// The counter of the node's group.
+    running_in_group: Option<watch::Sender<usize>>,
 }
 
 impl NodeTasks {
+    /// Returns the tasks of a new node in this group.
+    pub fn of_member(&self) -> Self {
+        Self {
+            token: self.token.child_token(),
+            running: watch::Sender::default(),
+            running_in_group: Some(self.running.clone()),
+        }
+    }
+
     /// Returns the token that is cancelled when the node is closed.
     pub fn token(&self) -> &CancellationToken {
         &self.token
@@ -49,17 +60,23 @@ impl NodeTasks {
     }
 
     fn begin(&self) -> CountedTask {
-        self.running.send_modify(|running| *running += 1);
-        CountedTask(self.running.clone())
+        let counters: Vec<_> =
+            self.running_in_group.iter().chain([&self.running]).cloned().collect();
+        for counter in &counters {
+            counter.send_modify(|running| *running += 1);
+        }
+        CountedTask(counters)
     }
 }
 
-/// One of the running tasks of a node.
-struct CountedTask(watch::Sender<usize>);
+/// One of the running tasks of a node, in the counters of the node and of its group.
+struct CountedTask(Vec<watch::Sender<usize>>);
 
 impl Drop for CountedTask {
     fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
+        for counter in &self.0 {
+            counter.send_modify(|running| *running -= 1);
+        }
     }
 }
 

@@ -11,8 +11,7 @@ use wraith_transport::Algorithm;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::qlog::SinkFactory;
 
-use super::{Congestion, Inner, Node};
-use crate::engine::task::NodeTasks;
+use super::{Congestion, Inner, Node, NodeGroup};
 use crate::error::{Error, ErrorKind};
 use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer};
 use crate::route::Routes;
@@ -31,6 +30,7 @@ pub struct NodeBuilder {
     policy: Policy,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
+    group: NodeGroup,
 }
 
 impl NodeBuilder {
@@ -162,6 +162,12 @@ impl NodeBuilder {
         self
     }
 
+    /// Makes the node a member of this group, which can be closed as a whole.
+    pub fn group(mut self, group: &NodeGroup) -> Self {
+        self.group = group.clone();
+        self
+    }
+
     /// Builds the node.
     ///
     /// # Errors
@@ -180,7 +186,7 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { mut places, paths, congestion, policy, qlog, .. } = self;
+        let Self { mut places, paths, congestion, policy, qlog, group, .. } = self;
         places.connect.get_or_insert_with(|| paths.proxies.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
@@ -199,7 +205,7 @@ impl NodeBuilder {
             policy,
             qlog,
             runtime,
-            tasks: NodeTasks::default(),
+            tasks: group.0.of_member(),
         })))
     }
 }

@@ -12,8 +12,8 @@ use wraith::{
 };
 
 use crate::support::{
-    LOOPBACK, Written, alone_in_a_process, event, file, node, noise, offered, soon, threads, until,
-    within,
+    LOOPBACK, Written, alone_in_a_process, event, file, node, noise, nowhere, offered, soon,
+    threads, until, within,
 };
 
 const BYTES: usize = 4_000_000;
@@ -418,6 +418,30 @@ async fn a_closed_node_ends_everything_and_starts_nothing() {
 }
 
 #[tokio::test]
+async fn a_group_of_nodes_is_closed_with_the_offers_of_dropped_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, BYTES);
+    let group = wraith::NodeGroup::default();
+    let member = || nowhere().group(&group).build().unwrap();
+    let offer = member().offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
+    let offer = within(offer.rate(RATE / 10).start()).await.unwrap();
+    let (idle, _) = offered(&member(), folder.path().join("film")).await;
+    let to = folder.path().join("to");
+    let transfer = node().fetch(offer.ticket().unwrap().clone(), to);
+    let transfer = transfer.accept_all(OnConflict::Rename);
+    let mut events = transfer.events();
+    event(&mut events, |event| matches!(event, Event::Accepted).then_some(())).await;
+    // The node and the handle are gone, but the receiver is not notified yet.
+    drop(offer);
+
+    soon(group.close()).await;
+    check_reason(&soon(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Sender);
+    assert_eq!(soon(idle.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    let error = soon(member().offer(folder.path().join("film")).by_ticket().start()).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+}
+
+#[tokio::test]
 async fn a_service_that_is_closed_delivers_what_was_finished() {
     use tokio::io::AsyncReadExt;
 
@@ -462,7 +486,7 @@ async fn an_observer_that_panics_beside_the_transfer_ends_it() {
     let closed = std::net::TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap();
     let (host, port) = (closed.ip().to_string(), closed.port());
     let relay = wraith::RelayServer { host, port, token: None };
-    let sending = crate::support::nowhere().relay(relay).build().unwrap();
+    let sending = nowhere().relay(relay).build().unwrap();
     let observer = PanickingObserver(|event| matches!(event, Event::Note { .. }));
     let builder = sending.offer(folder.path().join("film")).by_ticket();
     let offer = within(builder.observer(std::sync::Arc::new(observer)).start()).await.unwrap();

@@ -276,6 +276,7 @@ class Node:
     def node_id(self) -> str: ...
     async def offer(self, what: Content, to: Recipient, options: OfferOptions) -> Offer: ...
     def remove_contact(self, name: str) -> None: ...
+    async def shutdown(self) -> None: ...
 
 class NodeOptions:
     identity: typing.Optional[Identity]
@@ -598,6 +599,8 @@ def respond_stored(vault: KeyVault, name: str, identity: Identity, prekeys: Stor
 
 def seal_box(recipient: str, context: _Bytes, text: _Bytes) -> _Bytes: ...
 
+def shutdown_all_nodes() -> None: ...
+
 def verify(signer: str, message: _Bytes, signature: _Bytes) -> bool: ...
 
 __all__ = [
@@ -660,5 +663,6 @@ __all__ = [
     "respond",
     "respond_stored",
     "seal_box",
+    "shutdown_all_nodes",
     "verify",
 ]

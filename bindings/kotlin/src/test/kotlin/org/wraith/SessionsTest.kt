@@ -102,9 +102,11 @@ class SessionsTest {
     private class Vault : KeyVault {
         private val records = mutableMapOf<String, Pair<ULong, ByteArray>>()
         var fails: Throwable? = null
+        var calls: () -> Unit = {}
 
         override fun store(name: String, generation: ULong, record: ByteArray, durability: Durability): ULong {
             fails?.let { throw it }
+            calls()
             if ((records[name]?.first ?: 0uL) >= generation) throw VaultException.Conflict()
             records[name] = generation to record
             return generation
@@ -145,6 +147,25 @@ class SessionsTest {
         }
         vault.fails = null
         assertArrayEquals(bytes("hello"), kept.open(NONE, message))
+    }
+
+    @Test
+    fun `a vault that uses the session it stores is refused and can close it`() {
+        val (vault, both) = Vault() to sessions()
+        val (first, second) = both
+        val kept = StoredSession.create(vault, "anna", first)
+        val refused = mutableListOf<WraithException>()
+        vault.calls = {
+            refused.add(assertThrows<WraithException.WrongState> { kept.seal(NONE, NONE) })
+            hash(bytes("another call"))
+            kept.close()
+        }
+        assertArrayEquals(bytes("hello"), kept.open(NONE, second.seal(NONE, bytes("hello"))))
+        assertEquals(1, refused.size)
+        assertThrows<IllegalStateException> { kept.open(NONE, second.seal(NONE, bytes("more"))) }
+        vault.calls = {}
+        val again = StoredSession.load(vault, "anna")
+        assertArrayEquals(bytes("again"), again.open(NONE, second.seal(NONE, bytes("again"))))
     }
 
     @Test

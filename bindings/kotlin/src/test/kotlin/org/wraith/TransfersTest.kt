@@ -4,9 +4,7 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
-import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
-import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertArrayEquals
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
@@ -109,36 +107,6 @@ class TransfersTest {
         assertFalse(folder.resolve("in/film.mov").exists(), "no name before all of it is verified")
     }
 
-    private class Side(val role: Role, val progress: () -> ULong?, val next: suspend () -> Event?,
-        val cancel: suspend () -> Boolean, val free: () -> Unit, val finished: suspend () -> Unit)
-
-    @Test
-    fun `a stop ends both sides at any moment`() = within(5 * PATIENCE) {
-        for (moment in 0 until 20) for (stopped in listOf(Role.SENDER, Role.RECEIVER)) for (cancels in listOf(true, false)) {
-            // Half a second is left for the stop.
-            val (offer, ticket) = offered(newNode(), film, OfferOptions(bytesPerSecond = 5_000_000uL))
-            val into = folder.resolve("in-$moment-$stopped-$cancels")
-            val transfer = asked(newNode(), ticket, into).accept(AcceptOptions())
-            val sides = listOf(
-                Side(Role.SENDER, { offer.progress()?.bytes }, offer::nextEvent, offer::cancel, offer::close, { offer.finished() }),
-                Side(Role.RECEIVER, { transfer.progress()?.bytes }, transfer::nextEvent, transfer::cancel, transfer::close, { transfer.finished() }),
-            )
-            val (own, other) = sides.partition { it.role == stopped }.let { (own, other) -> own.single() to other.single() }
-            while (other.next() != Event.Accepted) {
-                // Skips earlier events.
-            }
-            while ((own.progress() ?: 0uL) < (moment * 2_500_000 / 20).toULong()) delay(1)
-            if (cancels) assertTrue(own.cancel())
-            own.free()
-            // No wait for a peer that comes back.
-            withTimeout(10_000) { failure<WraithException.Cancelled> { other.finished() } }
-            val told = generateSequence { runBlocking { other.next() } }.toList()
-            assertEquals(listOf(stopped), told.filterIsInstance<Event.Stopped>().map { it.by })
-            assertTrue(told.last() is Event.Failed)
-            other.free()
-        }
-    }
-
     @Test
     fun `cancelling a coroutine that waits leaves the transfer alone`() = within {
         val (offer, ticket) = offered(newNode(), film)
@@ -214,29 +182,3 @@ class TransfersTest {
         assertNotEquals(Node(NodeOptions()).nodeId(), Node(options).nodeId())
     }
 }
-
-// Longer than any test takes, so that a hanging test fails.
-private const val PATIENCE = 60_000L
-
-private fun within(patience: Long = PATIENCE, work: suspend kotlinx.coroutines.CoroutineScope.() -> Unit) =
-    runBlocking { withTimeout(patience, work) }
-
-private suspend inline fun <reified E : Throwable> failure(work: suspend () -> Unit): E {
-    try {
-        work()
-    } catch (thrown: Throwable) {
-        if (thrown is E) return thrown
-        throw thrown
-    }
-    throw AssertionError("nothing was thrown, but ${E::class.simpleName} was expected")
-}
-
-private fun newNode() = Node(NodeOptions(lan = "off", listen = "127.0.0.1:0"))
-
-private suspend fun offered(node: Node, path: Path, options: OfferOptions = OfferOptions()): Pair<Offer, String> {
-    val offer = node.offer(Content.Paths(listOf("$path")), Recipient.Ticket, options)
-    return offer to offer.ticket()!!
-}
-
-private suspend fun asked(node: Node, ticket: String, folder: Path, options: FetchOptions = FetchOptions()): Incoming =
-    node.fetch(ticket, Target.Folder("$folder"), options)
