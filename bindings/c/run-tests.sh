@@ -144,6 +144,34 @@ grep -qx '> good evening' "$work/connector"
 [ "$(sed -n 's/^me //p' "$work/listener")" = "$(sed -n 's/^peer //p' "$work/connector")" ]
 [ "$(sed -n 's/^peer //p' "$work/listener")" = "$(sed -n 's/^me //p' "$work/connector")" ]
 
+step "the recipe and the program of README.md, with the example sender"
+if [ -e "$here/README.md" ]; then
+    # The block of a language, without its fences.
+    block() { sed -n '/^```'"$1"'$/,/^```$/{/^```/d;p;}' "$here/README.md"; }
+    mkdir -p "$work/clone/bindings" "$work/clone/target"
+    ln -s "$here" "$work/clone/bindings/c"
+    ln -s "$library" "$work/clone/target/ffi"
+    block c >"$work/clone/program.c"
+    block sh | grep '^cc ' >"$work/clone/compile.sh"
+    block sh | grep 'a\.out' | sed 's/CODE FOLDER/"$1" arrived/' >"$work/clone/run.sh"
+    (cd "$work/clone" && sh -eu compile.sh && $cc $flags -fsyntax-only program.c)
+    $cc $flags "$here/examples/offer.c" -o "$work/offer" $shared
+    echo "a film" >"$work/clone/film"
+    (cd "$work/clone" && timeout 60 "$work/offer" film 127.0.0.1:0 >ticket) &
+    sender=$!
+    tries=0
+    until grep -q . "$work/clone/ticket"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || { echo "the example prints no ticket" >&2; exit 1; }
+        sleep 0.05
+    done
+    (cd "$work/clone" && timeout 60 sh -eu run.sh "$(cat ticket)")
+    wait $sender
+    cmp "$work/clone/film" "$work/clone/arrived/film"
+else
+    skip "README.md: it is not there"
+fi
+
 step "pkg-config"
 if has pkg-config; then
     mkdir -p "$work/prefix/lib/pkgconfig" "$work/prefix/include"

@@ -16,6 +16,7 @@
 mod c;
 mod kotlin;
 mod python;
+mod readme;
 mod swift;
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
@@ -115,7 +116,7 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
     };
     if let Some(missing) = language.tools().iter().find(|tool| !is_there(tool)) {
         if let (Language::Swift, Some(sources)) = (language, &sources) {
-            swift::look_at(sources)?;
+            swift::look_at(built, sources)?;
         }
         return Ok(Outcome::Skipped(format!("{missing} is not installed")));
     }

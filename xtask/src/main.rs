@@ -85,3 +85,37 @@ fn tests(args: &test::Args) -> anyhow::Result<()> {
     }
     skip::close(report.close())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{Cli, cargo};
+
+    const DOCUMENTS: [&str; 8] = [
+        "README.md",
+        "docs/GUIDE.md",
+        "docs/SESSIONS.md",
+        "docs/TESTING.md",
+        "bindings/README.md",
+        "bindings/kotlin/README.md",
+        "bindings/python/README.md",
+        "bindings/swift/README.md",
+    ];
+
+    #[test]
+    fn the_commands_in_the_documents_have_options_that_there_are() {
+        for name in DOCUMENTS {
+            let text = std::fs::read_to_string(cargo::root().join(name)).unwrap();
+            let lines = text.lines().filter_map(|line| line.strip_prefix("$ cargo xtask "));
+            let lines: Vec<&str> = lines.map(|line| line.split(" #").next().unwrap()).collect();
+            assert!(!lines.is_empty(), "{name} has no command of cargo xtask any more");
+            for line in lines {
+                let words = ["xtask"].into_iter().chain(line.split_whitespace());
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("{name}: cargo xtask {line}: {error}");
+                }
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Built, folder};
+use super::{Built, folder, readme, scratch};
 use crate::cargo;
 
 pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
@@ -16,6 +16,7 @@ pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
         ("wraith.target", cargo::target()),
         ("wraith.generated", sources.to_owned()),
         ("wraith.library", built.libraries.clone()),
+        ("wraith.readme", readme::kotlin(&scratch("kotlin"))?),
     ] {
         let mut word = OsString::from(format!("-D{name}="));
         word.push(value);

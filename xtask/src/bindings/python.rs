@@ -1,18 +1,19 @@
 //! Python: the package, its types checked by mypy, and pytest on it.
 //!
 //! The package under test is a folder that contains the library. With `--release`, the package is a
-//! wheel that maturin packs and pip installs into a separate folder.
+//! wheel that maturin packs and pip installs into a separate folder. The README's commands call
+//! maturin.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use super::{Built, PROFILE, folder, made, scratch};
+use super::{Built, folder, made, readme, scratch};
 use crate::cargo;
 
+const README: &str = "bindings/python/README.md";
 /// Packages that build, check and test the library.
 const TOOLS: [&str; 4] =
     ["maturin>=1.9,<2", "pytest>=8,<10", "pytest-asyncio>=0.24,<2", "mypy>=1.10,<3"];
@@ -31,7 +32,10 @@ pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
             cargo::run(&mut install)?;
             place
         }
-        false => assemble(built, sources)?,
+        false => {
+            check_commands(&environment)?;
+            assemble(built, sources)?
+        }
     };
     let run = |words: &[&str]| {
         let mut command = Command::new(&python);
@@ -89,32 +93,47 @@ fn assemble(built: &Built, sources: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Builds the wheel and returns its path.
+/// Builds the wheel by the README's commands, and returns its path.
 fn wheel(built: &Built, environment: &Path) -> Result<PathBuf> {
-    // Maturin finds the generator under this name in `PATH`.
-    let programs = scratch("python").join("programs");
-    let generator = made(&programs)?.join("uniffi-bindgen");
-    if generator.symlink_metadata().is_err() {
-        symlink(&built.generator, generator)?;
-    }
-    let wheels = scratch("python").join("wheels");
+    let wheels = cargo::target().join("wheels");
     if wheels.exists() {
         fs::remove_dir_all(&wheels)?;
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(programs).chain(std::env::split_paths(&path));
-    let mut maturin = Command::new(environment.join("bin/maturin"));
-    maturin.args(["build", "--locked", "--profile", PROFILE, "--out"]).arg(&wheels);
-    maturin.current_dir(folder("python")).env("PATH", std::env::join_paths(path)?);
     // Maturin moves the library away, but other processes still load it.
     let library = built.library();
     let kept = library.with_extension("kept");
     fs::copy(&library, &kept)?;
-    let packed = cargo::run(maturin.env("CARGO_TARGET_DIR", cargo::target()));
+    let packed = run_commands(environment, |command| command.to_owned());
     fs::rename(kept, library)?;
     packed?;
     let mut packed = fs::read_dir(&wheels)?;
     Ok(packed.next().context("maturin made no wheel")??.path())
+}
+
+/// Checks the README's commands, except for the long build of maturin: there it only checks that
+/// maturin finds the generator.
+fn check_commands(environment: &Path) -> Result<()> {
+    let found = "maturin --version && uniffi-bindgen --help >/dev/null";
+    // The generator is built. A build of it alone would have other features.
+    let change = |command: &str| match command.starts_with("cargo build ") {
+        true => String::new(),
+        false => command.replace("maturin build", found),
+    };
+    run_commands(environment, change)
+}
+
+/// Runs the README's commands for a wheel by hand, each after `change`.
+fn run_commands(environment: &Path, change: impl Fn(&str) -> String) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(environment.join("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path)?;
+    let commands = readme::commands(README)?;
+    let by_hand = commands.iter().filter(|command| !command.starts_with("cargo xtask "));
+    let script: Vec<String> = by_hand.map(|command| change(&readme::in_target(command))).collect();
+    ensure!(script.iter().any(|line| line.contains("uniffi-bindgen")), "{README} builds no wheel");
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", &script.join("\n")]).current_dir(cargo::root());
+    cargo::run(shell.env("PATH", path).env("CARGO_TARGET_DIR", cargo::target()))
 }
 
 fn text(path: &Path) -> Result<&str> {

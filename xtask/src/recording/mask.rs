@@ -25,21 +25,22 @@ impl Masks {
     }
 }
 
-/// Returns a transcript without the parts that differ between runs: NodeIds, ports, times and
-/// rates, free space.
+/// Returns a transcript without the parts that differ between runs: the letters of NodeIds, ports,
+/// times and rates, free space.
 pub fn comparable(transcript: &str) -> String {
     let line = |line: &str| {
-        let line = before(line, " at 127.0.0.1:", 1, "ID");
-        let line = between(&line, "127.0.0.1:", is_digit, "PORT");
-        let line = before(&line, " offers ", 1, "ID");
-        let line = before(&line, " to accept.", 1, "ID");
-        let line = before(&line, " free", 2, "SPACE");
-        let line = before(&line, " as a contact?", 1, "(ID)");
-        let line = between(&line, "local network by ", |c| c.is_alphanumeric(), "ID");
+        let line = before(line, " at 127.0.0.1:", 1, id);
+        let line = between(&line, "127.0.0.1:", is_digit, |_| "PORT".into());
+        let line = before(&line, " offers ", 1, id);
+        let line = before(&line, " to accept.", 1, id);
+        let line = before(&line, " free", 2, |_| "SPACE".into());
+        let line = before(&line, " as a contact?", 1, id);
+        let line = between(&line, "local network by ", |c| c.is_alphanumeric(), id);
         if !line.contains("verified") {
             return line;
         }
-        between(&between(&line, " in ", |c| c != '(', "TIME "), "(", |c| c != ')', "RATE")
+        let line = between(&line, " in ", |c| c != '(', |_| "TIME ".into());
+        between(&line, "(", |c| c != ')', |_| "RATE".into())
     };
     // Two threads of the sender report the used code and the arrived receiver; either may be first.
     let mut lines: Vec<_> = transcript.lines().map(line).collect();
@@ -51,8 +52,19 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
+/// Masks a NodeId except for its length: status lines show 8 letters, and questions 16.
+fn id(letters: &str) -> String {
+    let mask = |c: char| if c.is_alphanumeric() { '?' } else { c };
+    letters.chars().map(mask).collect()
+}
+
 /// Replaces the text after `mark`, as far as its letters satisfy `is`.
-fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> String {
+fn between(
+    text: &str,
+    mark: &str,
+    is: impl Fn(char) -> bool,
+    by: impl Fn(&str) -> String,
+) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((start, after)) = rest.split_once(mark) {
@@ -60,7 +72,7 @@ fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> Strin
         out.push_str(start);
         out.push_str(mark);
         if end > 0 {
-            out.push_str(by);
+            out.push_str(&by(&after[..end]));
         }
         rest = &after[end..];
     }
@@ -68,10 +80,10 @@ fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> Strin
 }
 
 /// Replaces `words` words in front of `mark`.
-fn before(text: &str, mark: &str, words: usize, by: &str) -> String {
+fn before(text: &str, mark: &str, words: usize, by: impl Fn(&str) -> String) -> String {
     let Some(at) = text.find(mark) else { return text.to_owned() };
     let start = text[..at].rmatch_indices(' ').nth(words - 1).map_or(0, |(space, _)| space + 1);
-    format!("{}{by}{}", &text[..start], &text[at..])
+    format!("{}{}{}", &text[..start], by(&text[start..at]), &text[at..])
 }
 
 #[cfg(test)]
@@ -83,18 +95,18 @@ mod tests {
         let same = |text: &str, wanted: &str| assert_eq!(comparable(text), wanted);
         same(
             "Connected to ab at 127.0.0.1:51234 (loopback).",
-            "Connected to ID at 127.0.0.1:PORT (loopback).",
+            "Connected to ?? at 127.0.0.1:PORT (loopback).",
         );
-        same("ab offers film.mov", "ID offers film.mov");
+        same("ab offers film.mov", "?? offers film.mov");
         same(
             "Offered 1 file. Waiting for ab to accept.",
-            "Offered 1 file. Waiting for ID to accept.",
+            "Offered 1 file. Waiting for ?? to accept.",
         );
         same(
             "Sent 1 file, 419 MB in 12.3 s (34 MB/s), verified.",
             "Sent 1 file, 419 MB in TIME (RATE), verified.",
         );
-        same("Save the sender (ab) as a contact?", "Save the sender (ID) as a contact?");
+        same("Save the sender (ab) as a contact?", "Save the sender (??) as a contact?");
         same("  into ., 57.7 GB free", "  into ., SPACE free");
         same("one try within 60 min\nnext (line)", "next (line)\none try within 60 min");
     }

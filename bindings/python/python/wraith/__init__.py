@@ -1,7 +1,8 @@
 """Moves files, messages and encrypted sessions directly between two machines.
 
 Every class, function and error is made from the Rust crate `wraith-ffi`; see `help(wraith.Node)`. This module adds what reads better
-in Python: `events`, an asynchronous iterator over what happens to an offer or a transfer. And it hands over batches of messages at once.
+in Python: `events`, an asynchronous iterator over what happens to an offer or a transfer. It hands over batches of messages at once.
+And the interpreter ends only after the library's threads have left it.
 
 Calls that wait are coroutines. Cancelling a task drops the wait, not the transfer: that ends with `cancel()`, or when the last
 reference to its object is gone. At the exit of the interpreter all transfers are stopped.
@@ -10,19 +11,15 @@ reference to its object is gone. At the exit of the interpreter all transfers ar
 import atexit
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
+from threading import get_ident
 from typing import Any, Protocol
 
 from .wraith import *  # noqa: F403
 from .wraith import Event as _Event
 from .wraith import shutdown_all_nodes
-
-# A thread of the library that calls an interpreter after its end aborts the process.
-atexit.register(shutdown_all_nodes)
-if sys.platform != "win32":
-    # A forked process has no threads of the library, and none of its transfers.
-    os.register_at_fork(after_in_child=lambda: atexit.unregister(shutdown_all_nodes))
 
 
 def _write_all(items: Sequence[bytes], buffer: Any) -> None:
@@ -49,9 +46,51 @@ def _read_all(buffer: Any) -> list[bytes]:
     return items
 
 
-_lists: Any = getattr(import_module(".wraith.wraith", __name__), "_UniffiFfiConverterSequenceBytes")
+_generated: Any = import_module(".wraith.wraith", __name__)
+_lists: Any = _generated._UniffiFfiConverterSequenceBytes
 _lists.write = staticmethod(_write_all)
 _lists.read = staticmethod(_read_all)
+
+
+# The threads of the library that run `_continue`.
+_continuing: dict[int, None] = {}
+
+
+def _continue(handle: int, poll_code: int) -> None:
+    """Wake the coroutine that waits for this call, as the generated callback does.
+
+    The woken program may end at once. An interpreter that ends also ends each thread that waits for it, and that aborts
+    the process if the thread is one of the library's.
+    """
+    thread = get_ident()
+    _continuing[thread] = None
+    try:
+        loop, future = _generated._UniffiContinuationHandleMap.remove(handle)
+        loop.call_soon_threadsafe(_generated._uniffi_set_future_result, future, poll_code)
+    finally:
+        # From here to its end, this thread cannot lose the interpreter to another one.
+        del _continuing[thread]
+
+
+def _wait_for_threads() -> None:
+    """Wait until no thread of the library is in the interpreter, for at most two seconds."""
+    end = time.monotonic() + 2
+    while _continuing and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def _forget_the_parent() -> None:
+    """A child of `fork` has no threads of the library, and none of its transfers."""
+    _continuing.clear()
+    atexit.unregister(shutdown_all_nodes)
+
+
+_generated._uniffi_continuation_callback = _generated._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK(_continue)
+# The last registered function is called first: no call begins after the shutdown.
+atexit.register(_wait_for_threads)
+atexit.register(shutdown_all_nodes)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forget_the_parent)
 
 
 class _HasEvents(Protocol):

@@ -82,6 +82,7 @@ mod qlog;
 mod rates;
 mod raw_peer;
 mod receipts;
+mod recipes;
 mod records_never_asked_for;
 mod refused;
 mod relay;

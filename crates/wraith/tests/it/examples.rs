@@ -22,6 +22,11 @@ impl Drop for Example {
 
 impl Example {
     fn start(name: &str, args: &[&str]) -> Self {
+        Self::start_in(Path::new("."), name, args)
+    }
+
+    /// Starts it in `folder`.
+    fn start_in(folder: &Path, name: &str, args: &[&str]) -> Self {
         // This test is target/debug/deps/it-…; the examples are beside that folder.
         let deps = std::env::current_exe().unwrap();
         let path = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
@@ -31,7 +36,8 @@ impl Example {
         // A test run by its name alone builds no examples.
         assert!(is_new, "{} is missing or old: cargo build --examples", path.display());
         let mut command = Command::new(&path);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.args(args).current_dir(folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         match command.spawn() {
             Ok(child) => Self(child),
             Err(error) => panic!("{}: {error}", path.display()),
@@ -105,6 +111,43 @@ async fn the_send_and_receive_examples_transfer_files() {
     assert!(said.starts_with("1 files from "), "{said}");
     sending.rest(rest);
     assert!(std::fs::read(to.join("film")).unwrap() == bytes, "other bytes");
+}
+
+#[test]
+fn the_example_of_the_readme_is_a_program() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, rest) = readme.split_once("```rust\n").unwrap();
+    let (block, _) = rest.split_once("```\n").unwrap();
+    let indented: Vec<String> = block.lines().map(|line| format!("    {line}\n")).collect();
+    let program = std::fs::read_to_string(source("readme")).unwrap();
+    assert!(program.contains(&indented.concat()), "examples/readme.rs has not the lines\n{block}");
+}
+
+#[tokio::test]
+async fn the_example_of_the_readme_sends_a_film() {
+    let _network = own_network();
+    // The library finds no local network on loopback alone.
+    for words in [
+        "link add cable type veth peer name far",
+        "address add 192.0.2.1/24 dev cable",
+        "link set cable up",
+        "link set far up",
+    ] {
+        let made = Command::new("ip").args(words.split(' ')).status();
+        if !made.is_ok_and(|made| made.success()) {
+            eprintln!("skipped: examples::the_example_of_the_readme_sends_a_film: no network");
+            return;
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = file(&folder.path().join("film.mov"), 1, 1_000_000);
+    let mut sending = Example::start_in(folder.path(), "readme", &[]);
+    let (code, rest) = sending.road();
+    let to = folder.path().join("to");
+    Example::start("receive", &[&code, to.to_str().unwrap()]).output();
+    sending.rest(rest);
+    assert!(std::fs::read(to.join("film.mov")).unwrap() == bytes, "other bytes");
 }
 
 #[tokio::test]

@@ -132,6 +132,45 @@ impl Terminal {
         self.send("\n");
     }
 
+    /// Returns the process, which is also the leader of a process group.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Answers each question whenever it appears, until the end. Calls `shows` with all output each
+    /// time that there is more. Returns the exit status and all output.
+    pub fn attend(
+        mut self,
+        answers: &[(&str, &str)],
+        mut shows: impl FnMut(&str),
+    ) -> (ExitStatus, String) {
+        let deadline = Instant::now() + HANG;
+        loop {
+            let unread = &self.seen[self.read..];
+            let asked = answers.iter().filter_map(|(question, answer)| {
+                find(unread, question).map(|found| (found.end, *answer))
+            });
+            if let Some((end, answer)) = asked.min_by_key(|(end, _)| *end) {
+                self.read += end;
+                self.send(answer);
+                continue;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => {
+                    self.seen.extend(bytes);
+                    shows(&self.screen());
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it does not end; it wrote:\n{}", self.screen())
+                }
+            }
+        }
+        let status = self.child.wait().unwrap();
+        (status, self.screen())
+    }
+
     /// Returns all output so far, unchanged (with the terminal's `\r\n`).
     pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
