@@ -13,7 +13,8 @@ library=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror -g -I$here/include -I$here"
-shared="-L$library -lwraith_c -Wl,-rpath,$library -pthread"
+installed="$work/prefix/lib"
+shared="-L$installed -lwraith_c -Wl,-rpath,$installed -pthread"
 static="$library/libwraith_c.a -pthread -ldl -lm"
 skipped=0
 
@@ -40,7 +41,7 @@ if [ ! -e "$vectors/hashes.json" ]; then
 fi
 
 has gcc || has clang || { skip "everything: no C compiler (apt install gcc)"; exit 0; }
-[ -e "$library/libwraith_c.so" ] || { echo "no libwraith_c.so in $library" >&2; exit 2; }
+"$here/install.sh" "$library" "$work/prefix"
 
 for compiler in gcc clang; do
     has $compiler || { skip "tests compiled by $compiler: it is not installed"; continue; }
@@ -79,6 +80,14 @@ if has nm; then
     echo "$(wc -l <"$work/exported") names"
 else
     skip "exported names: no nm"
+fi
+
+step "the SONAME"
+if has readelf; then
+    abi=$(sed -n 's/^#define WRAITH_ABI //p' "$here/include/wraith.h")
+    readelf -d "$work/header" | grep -q "NEEDED.*\[libwraith_c\.so\.$abi\]" || { echo "the program needs no libwraith_c.so.$abi" >&2; exit 1; }
+else
+    skip "SONAME: no readelf"
 fi
 
 step "linked statically"
@@ -152,9 +161,10 @@ if [ -e "$here/README.md" ]; then
     ln -s "$here" "$work/clone/bindings/c"
     ln -s "$library" "$work/clone/target/ffi"
     block c >"$work/clone/program.c"
-    block sh | grep '^cc ' >"$work/clone/compile.sh"
+    mkdir "$work/home"
+    block sh | grep -v '^cargo ' | grep -v 'a\.out' >"$work/clone/compile.sh"
     block sh | grep 'a\.out' | sed 's/CODE FOLDER/"$1" arrived/' >"$work/clone/run.sh"
-    (cd "$work/clone" && sh -eu compile.sh && $cc $flags -fsyntax-only program.c)
+    (cd "$work/clone" && HOME="$work/home" sh -eu compile.sh && $cc $flags -fsyntax-only program.c)
     $cc $flags "$here/examples/offer.c" -o "$work/offer" $shared
     echo "a film" >"$work/clone/film"
     (cd "$work/clone" && timeout 60 "$work/offer" film 127.0.0.1:0 >ticket) &
@@ -174,12 +184,8 @@ fi
 
 step "pkg-config"
 if has pkg-config; then
-    mkdir -p "$work/prefix/lib/pkgconfig" "$work/prefix/include"
-    cp "$here/include/wraith.h" "$work/prefix/include"
-    ln -s "$library/libwraith_c.so" "$work/prefix/lib"
-    sed "s|@prefix@|$work/prefix|; s|@libdir@|lib|; s|@version@|0|" "$here/wraith.pc.in" >"$work/prefix/lib/pkgconfig/wraith.pc"
-    PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" pkg-config --cflags --libs wraith >"$work/words"
-    $cc -x c "$work/header.cc" -x none -o "$work/by-pkg-config" $(cat "$work/words") -Wl,-rpath,"$library"
+    PKG_CONFIG_PATH="$installed/pkgconfig" pkg-config --cflags --libs wraith >"$work/words"
+    $cc -x c "$work/header.cc" -x none -o "$work/by-pkg-config" $(cat "$work/words") -Wl,-rpath,"$installed"
     "$work/by-pkg-config"
 else
     skip "wraith.pc: no pkg-config"
