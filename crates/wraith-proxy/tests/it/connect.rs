@@ -1,7 +1,9 @@
 //! TCP through well-behaved proxies.
 
+use std::net::SocketAddr;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use wraith_proxy::{Denial, Proxy, ProxyError};
 
 use crate::server::{ESCAPED, NAME, Server, USER, echo, http, socks5};
@@ -58,6 +60,15 @@ async fn credentials_are_sent_if_required() {
     }
 }
 
+/// Returns an address where nothing listens. A port that is only free could be given to the next
+/// server, or to the connection to it, which then connects to itself.
+fn closed_port() -> (TcpSocket, SocketAddr) {
+    let taken = TcpSocket::new_v4().unwrap();
+    taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = taken.local_addr().unwrap();
+    (taken, address)
+}
+
 async fn error(proxy: Proxy, port: u16) -> ProxyError {
     proxy.connect(NAME, port).await.expect_err("it was refused")
 }
@@ -82,10 +93,8 @@ async fn missing_and_wrong_credentials_are_distinct_errors_without_the_secret() 
 
 #[tokio::test]
 async fn an_unreachable_target_is_named() {
-    let closed = {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let (_taken, closed) = closed_port();
+    let closed = closed.port();
     for (server, scheme) in both_proxies(false).await {
         let error = error(server.proxy(scheme, ""), closed).await;
         let ProxyError::Denied { ref target, denial, .. } = error else { panic!("{error}") };
@@ -104,9 +113,7 @@ async fn an_absent_proxy_and_an_invalid_target_are_distinct_errors() {
         assert!(matches!(error, ProxyError::BadTarget(_)), "{error}");
     }
     assert!(server.requested_targets().is_empty());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gone = listener.local_addr().unwrap();
-    drop(listener);
+    let (_taken, gone) = closed_port();
     let proxy = Proxy::new(format!("http://{gone}").parse().unwrap());
     let error = error(proxy, 1).await;
     assert!(matches!(error, ProxyError::Unreachable { .. }), "{error}");
