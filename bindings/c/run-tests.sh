@@ -183,6 +183,9 @@ else
 fi
 
 step "pkg-config"
+mkdir "$work/staging"
+(cd "$work/staging" && DESTDIR="$work/staging" CDPATH=/ "$here/install.sh" "$library" '/odd&|prefix')
+grep -qxF 'prefix=/odd&|prefix' "$work/staging/odd&|prefix/lib/pkgconfig/wraith.pc"
 if has pkg-config; then
     PKG_CONFIG_PATH="$installed/pkgconfig" pkg-config --cflags --libs wraith >"$work/words"
     $cc -x c "$work/header.cc" -x none -o "$work/by-pkg-config" $(cat "$work/words") -Wl,-rpath,"$installed"

@@ -104,7 +104,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_commands_in_the_documents_have_options_that_there_are() {
+    fn the_documented_commands_parse() {
         for name in DOCUMENTS {
             let text = std::fs::read_to_string(cargo::root().join(name)).unwrap();
             let lines = text.lines().filter_map(|line| line.strip_prefix("$ cargo xtask "));

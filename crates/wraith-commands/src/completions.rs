@@ -114,9 +114,10 @@ fn bash(text: &str, definition: &Command) -> String {
             branch.values = values.join(" ");
         } else if let Some(position) = position(word) {
             let (values, cur) = (&branch.values, branch.current_word());
+            let folders = if values.contains(RECEIVED.marker) { BASH_FOLDERS } else { "" };
             out += &format!(
                 "            if [[ ${{cur}} != -* && ${{COMP_CWORD}} -eq {position} ]] ; then\n                \
-                 COMPREPLY=( $(compgen -W \"{values}\" -- \"{cur}\") )\n                return 0\n            \
+                 COMPREPLY=( $(compgen -W \"{values}\" -- \"{cur}\") )\n{folders}                return 0\n            \
                  elif [[ ${{cur}} == -* ]] ; then\n"
             );
         } else if line.starts_with("            COMPREPLY=( $(compgen -W \"${opts}\"") {
@@ -133,6 +134,11 @@ fn bash(text: &str, definition: &Command) -> String {
     }
     asking(&out, "", "", |asked| format!("$({})", asked.command))
 }
+
+/// Adds the folders to the ids of received lists.
+const BASH_FOLDERS: &str = r#"                compopt -o filenames 2>/dev/null
+                mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "${cur}")
+"#;
 
 /// A command in the script for bash.
 #[derive(Default)]
@@ -175,10 +181,10 @@ fn positional_in_fish(definition: &Command) -> String {
     let mut lines = String::new();
     for command in definition.get_subcommands() {
         let is_of = format!("__fish_wraith_using_subcommand {}", names(command));
-        lines += &line_in_fish(command, &is_of);
+        lines += &line_in_fish(command, &is_of, 2);
         for sub in command.get_subcommands() {
             let is_of = format!("{is_of}; and __fish_seen_subcommand_from {}", names(sub));
-            lines += &line_in_fish(sub, &is_of);
+            lines += &line_in_fish(sub, &is_of, 3);
         }
     }
     lines
@@ -190,7 +196,11 @@ fn names(command: &Command) -> String {
     [command.get_name()].into_iter().chain(aliases).collect::<Vec<_>>().join(" ")
 }
 
-fn line_in_fish(command: &Command, condition: &str) -> String {
+/// Returns the line for the first argument of a command, which stands behind this number of words.
+fn line_in_fish(command: &Command, condition: &str, words: usize) -> String {
+    let condition = format!(
+        "{condition}; and test (count (string match -v -- '-*' (commandline -opc))) -eq {words}"
+    );
     let values = command.get_positionals().next().map(Arg::get_possible_values);
     let values = values.unwrap_or_default();
     if values.is_empty() {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use wraith::{Code, Source};
+use wraith::{Code, CodeError, Source};
 
 use crate::args::continuing::{self, shell_word};
 use crate::failure::{Exit, Failure};
@@ -23,10 +23,10 @@ pub fn command(word: &str) -> Option<Failure> {
             hint,
         ));
     }
-    if let Some((host, path)) = of_a_remote_path(word) {
+    if let Some((host, path)) = of_a_remote_path(word).filter(|(_, path)| is_path(path)) {
         return Some(usage(
             format!("{} is not a command; wraith must run on both machines", shown(word)),
-            format!("start wraith there: ssh {host} wraith send {}", shell_word(path)),
+            sending_there(host, path),
         ));
     }
     is_code_without_number(word).then(|| without_number(word))
@@ -52,7 +52,7 @@ pub fn behind_a_code(words: &[OsString], out: &Path) -> Option<Failure> {
     // A code may be typed with spaces, and a longer one may begin like a shorter one.
     let end = (1..=words.len()).rev().find(|end| is_wanted(&words[..*end]))?;
     let others = &words[end..];
-    if others.is_empty() {
+    if others.is_empty() || is_misspelt_code(words) {
         return None;
     }
     let other = shown(&others[0].to_string_lossy());
@@ -78,6 +78,16 @@ pub fn behind_a_code(words: &[OsString], out: &Path) -> Option<Failure> {
     })
 }
 
+/// Returns whether the last word resembles a word of a longer code, and is no folder here.
+fn is_misspelt_code(words: &[OsString]) -> bool {
+    let text: Option<Vec<_>> = words.iter().map(|word| word.to_str()).collect();
+    let is_similar = match text.unwrap_or_default().join(" ").parse::<Code>() {
+        Err(CodeError::UnknownWord { nearest, .. }) => !nearest.is_empty(),
+        _ => false,
+    };
+    is_similar && words.last().is_some_and(|word| !Path::new(word).is_dir())
+}
+
 /// Explains the first missing path, if it is a code, a contact, a remote path or a text.
 pub fn missing(paths: &[std::path::PathBuf]) -> Option<Failure> {
     let is_missing = |path: &&std::path::PathBuf| {
@@ -100,7 +110,7 @@ pub fn missing(paths: &[std::path::PathBuf]) -> Option<Failure> {
         (format!("{name} is a contact, not a file"), format!("wraith send {others} --to {word}"))
     } else if let Some((host, path)) = of_a_remote_path(word) {
         let hint = match others.as_str() {
-            "PATH" => format!("start wraith there: ssh {host} wraith send {}", shell_word(path)),
+            "PATH" => sending_there(host, path),
             others => format!(
                 "here: wraith send {others}\non {host}, with the code that it prints: wraith receive CODE{}",
                 if path.is_empty() { String::new() } else { format!(" -o {}", shell_word(path)) }
@@ -140,6 +150,20 @@ fn of_a_remote_path(word: &str) -> Option<(&str, &str)> {
     let (host, path) = word.split_once(':')?;
     let is_host = |c: char| c.is_ascii_alphanumeric() || "-._@".contains(c);
     (host.len() > 1 && host.chars().all(is_host)).then_some((host, path))
+}
+
+/// Returns whether it may be a path: an address has a port in its place.
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && text.parse::<u16>().is_err()
+}
+
+/// Returns the command that sends a file of another machine. Two shells read the path.
+fn sending_there(host: &str, path: &str) -> String {
+    let path = if path.is_empty() { "PATH".to_owned() } else { shell_word(path) };
+    let command = format!("wraith send {path}");
+    let is_plain = |c: char| c.is_alphanumeric() || " -_./,+@%".contains(c);
+    let command = if command.chars().all(is_plain) { command } else { shell_word(command) };
+    format!("start wraith there: ssh {host} {command}")
 }
 
 /// Returns whether it looks like a text rather than a file name.

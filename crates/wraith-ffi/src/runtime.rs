@@ -20,6 +20,8 @@ const WORKERS: usize = 2;
 const BLOCKING_THREADS_MAX: usize = 4;
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+/// The process that has the runtime's threads. A child of `fork` has none of them.
+static OWNER: OnceLock<u32> = OnceLock::new();
 
 /// Returns the runtime; the first call creates it.
 ///
@@ -27,6 +29,7 @@ static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 /// The operating system cannot create a thread.
 pub(crate) fn handle() -> Result<Handle, WraithError> {
     let made = RUNTIME.get_or_init(|| {
+        let _ = OWNER.set(std::process::id());
         Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -41,8 +44,9 @@ pub(crate) fn handle() -> Result<Handle, WraithError> {
     }
 }
 
-/// Returns the runtime if a call has created it.
+/// Returns the runtime if a call in this process has created it.
 pub(crate) fn existing() -> Option<Handle> {
+    OWNER.get().filter(|owner| **owner == std::process::id())?;
     Some(RUNTIME.get()?.as_ref().ok()?.handle().clone())
 }
 

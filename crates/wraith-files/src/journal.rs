@@ -203,6 +203,12 @@ impl Journal {
         Ok(if read == HEADER_BYTES { Header::decode(&bytes) } else { None })
     }
 
+    /// Returns whether `fd` is empty or begins like a journal, possibly an incomplete one.
+    pub(crate) fn begins_like_one(fd: &OwnedFd) -> bool {
+        let mut begin = [0; MAGIC.len()];
+        read_at(fd.as_fd(), &mut begin, 0).is_ok_and(|read| begin[..read] == MAGIC[..read])
+    }
+
     /// Continues the journal in `fd`, whose header the caller has read. It has no entries until
     /// [`Self::replay`].
     pub(crate) fn continued(fd: OwnedFd, header: Header) -> Self {

@@ -2,18 +2,20 @@
 //! ([`crate::journal_pool`]), or between the end of a file and the removal of its journal.
 //!
 //! A journal is removed only if it is this user's own, no process holds its lock, and its part does
-//! not exist. Without the part, no transfer can continue from it.
+//! not exist. Without the part, no transfer can continue from it. It must be empty or begin like a
+//! journal, so that a file of the user with such a name stays.
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, OFlags, flock, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, OFlags, flock, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
 use crate::commit::is_at;
 use crate::folders::DIR;
+use crate::journal::Journal;
 use crate::lock::lock;
 use crate::part_file::is_private;
 use crate::path::{JOURNAL_SUFFIX, PART_SUFFIX};
@@ -59,12 +61,20 @@ fn remove_orphan(folder: &OwnedFd, journal: &[u8]) {
     if !has_no_part() {
         return;
     }
+    // Opening a device can have effects.
+    let is_file = statat(folder, journal, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    if !is_file {
+        return;
+    }
     let Ok(fd) = open_child(folder.as_fd(), journal, OFlags::RDWR | OFlags::NONBLOCK) else {
         return;
     };
     // With the lock, no other process makes the part or renames the journal.
-    let is_free = flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
-    if is_free && is_private(&fd) && is_at(fd.as_fd(), folder.as_fd(), journal) && has_no_part() {
+    let is_free = is_private(&fd)
+        && Journal::begins_like_one(&fd)
+        && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if is_free && is_at(fd.as_fd(), folder.as_fd(), journal) && has_no_part() {
         let _ = unlinkat(folder, journal, AtFlags::empty());
     }
 }
@@ -93,6 +103,9 @@ mod tests {
         fs::write(name("with-part", PART_SUFFIX), b"content").unwrap();
         let shared = fs::Permissions::from_mode(0o666);
         fs::set_permissions(name("shared", JOURNAL_SUFFIX), shared).unwrap();
+        fs::write(name("notes", JOURNAL_SUFFIX), b"my own notes").unwrap();
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(name("notes", JOURNAL_SUFFIX), private).unwrap();
         symlink("/etc/hostname", name("link", JOURNAL_SUFFIX)).unwrap();
         let locked = fs::File::open(name("locked", JOURNAL_SUFFIX)).unwrap();
         flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
@@ -101,8 +114,8 @@ mod tests {
         let searched = SearchedFolders::default();
         searched.search(b"", &folder);
         let is_there = |stem: &str| fs::symlink_metadata(name(stem, JOURNAL_SUFFIX)).is_ok();
-        let left = ["orphan", "with-part", "locked", "shared", "link"].map(is_there);
-        assert_eq!(left, [false, true, true, true, true]);
+        let left = ["orphan", "with-part", "locked", "shared", "link", "notes"].map(is_there);
+        assert_eq!(left, [false, true, true, true, true, true]);
 
         drop(locked);
         searched.search(b"", &folder);

@@ -84,6 +84,10 @@ pub(crate) fn resume(
     other: OtherVersion,
 ) -> Result<Option<PartFile>> {
     let Some(parent) = existing_parent(target, &entry.path)? else { return Ok(None) };
+    // A preview removes nothing that it does not meet.
+    if other != OtherVersion::Leave {
+        remove_orphans(target, &entry.path, &parent);
+    }
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
         let slot = match find_part(&parent, &names, entry, &identity)? {
@@ -112,6 +116,11 @@ pub(crate) fn resume(
     Ok(None)
 }
 
+/// Removes the orphaned journals of the folder of `path`, the first time it is used.
+fn remove_orphans(target: &TargetState, path: &RelPath, parent: &OwnedFd) {
+    target.searched.search(path.parent_bytes().unwrap_or_default(), parent);
+}
+
 /// See [`crate::TargetDir::open_or_resume`].
 pub(crate) fn open_or_resume(
     target: &Arc<TargetState>,
@@ -122,7 +131,7 @@ pub(crate) fn open_or_resume(
         return Ok(part);
     }
     let parent = target.parent(&entry.path)?;
-    target.searched.search(entry.path.parent_bytes().unwrap_or_default(), &parent);
+    remove_orphans(target, &entry.path, &parent);
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
         // Stale files have been cleared above.
@@ -202,6 +211,10 @@ fn find_part(
     let locked = lock_file(journal.as_fd()).is_ok();
     let header = Journal::read_header(&journal).context(path, "read its journal")?;
     let is_ours = header.is_some_and(|header| header.identity == *identity);
+    if !is_at(journal.as_fd(), parent.as_fd(), &names.journal) && is_gone(parent, &names.journal) {
+        // For example an orphan that another process has just removed.
+        return Ok(Slot::Empty);
+    }
     if !locked || !is_at(journal.as_fd(), parent.as_fd(), &names.journal) {
         return Ok(if is_ours { Slot::Busy } else { Slot::Foreign });
     }
@@ -222,6 +235,10 @@ fn find_part(
         }
         Err(errno) => Err(Error::os(path, "open its part", errno)),
     }
+}
+
+fn is_gone(parent: &OwnedFd, name: &[u8]) -> bool {
+    statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT)
 }
 
 fn has_size(fd: &OwnedFd, size: u64) -> bool {
@@ -349,4 +366,34 @@ fn resume_part(
     drop(state);
     replayed.context(entry.path.as_bytes(), "read its journal")?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orphans::SearchedFolders;
+    use crate::target::TargetDir;
+
+    #[test]
+    fn a_new_journal_has_its_name_even_if_orphans_are_removed_meanwhile() {
+        const JOURNALS: usize = 5000;
+        let dir = tempfile::tempdir().unwrap();
+        let target = TargetDir::open(dir.path()).unwrap();
+        let path = RelPath::parse(b"f").unwrap();
+        let parent = target.0.parent(&path).unwrap();
+        let names = HiddenNames::of(path.file_name(), None);
+        std::thread::scope(|scope| {
+            let journals = scope.spawn(|| {
+                for _ in 0..JOURNALS {
+                    if let Some(journal) = new_journal(&target.0, &parent, &names, &path).unwrap() {
+                        assert!(is_at(journal.as_fd(), parent.as_fd(), &names.journal));
+                        unlinkat(&parent, &names.journal, AtFlags::empty()).unwrap();
+                    }
+                }
+            });
+            while !journals.is_finished() {
+                SearchedFolders::default().search(b"", &parent);
+            }
+        });
+    }
 }

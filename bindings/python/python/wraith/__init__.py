@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from importlib import import_module
-from threading import get_ident
 from typing import Any, Protocol
 
 from .wraith import *  # noqa: F403
@@ -52,45 +51,40 @@ _lists.write = staticmethod(_write_all)
 _lists.read = staticmethod(_read_all)
 
 
-# The threads of the library that run `_continue`.
-_continuing: dict[int, None] = {}
+# The calls of `_continue` that have not ended.
+_continuing: set[object] = set()
 
 
 def _continue(handle: int, poll_code: int) -> None:
     """Wake the coroutine that waits for this call, as the generated callback does.
 
     The woken program may end at once. An interpreter that ends also ends each thread that waits for it, and that aborts
-    the process if the thread is one of the library's.
+    the process if the thread is one of the library's. The garbage collector may run here and call this function again.
     """
-    thread = get_ident()
-    _continuing[thread] = None
+    call = object()
     try:
+        _continuing.add(call)
         loop, future = _generated._UniffiContinuationHandleMap.remove(handle)
         loop.call_soon_threadsafe(_generated._uniffi_set_future_result, future, poll_code)
     finally:
-        # From here to its end, this thread cannot lose the interpreter to another one.
-        del _continuing[thread]
+        _continuing.discard(call)
 
 
-def _wait_for_threads() -> None:
-    """Wait until no thread of the library is in the interpreter, for at most two seconds."""
+def _wait_for_calls() -> None:
+    """Wait until no thread of the library is in `_continue`, for at most two seconds."""
     end = time.monotonic() + 2
     while _continuing and time.monotonic() < end:
         time.sleep(0.001)
 
 
-def _forget_the_parent() -> None:
-    """A child of `fork` has no threads of the library, and none of its transfers."""
-    _continuing.clear()
-    atexit.unregister(shutdown_all_nodes)
-
-
 _generated._uniffi_continuation_callback = _generated._UNIFFI_RUST_FUTURE_CONTINUATION_CALLBACK(_continue)
-# The last registered function is called first: no call begins after the shutdown.
-atexit.register(_wait_for_threads)
+# The last registered function is called first: no call begins after the shutdown. In a child of `fork`, the shutdown does
+# nothing for the nodes of its parent.
+atexit.register(_wait_for_calls)
 atexit.register(shutdown_all_nodes)
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_forget_the_parent)
+    # The threads do not exist in the child.
+    os.register_at_fork(after_in_child=_continuing.clear)
 
 
 class _HasEvents(Protocol):

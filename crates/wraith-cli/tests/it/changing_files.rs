@@ -117,7 +117,7 @@ fn the_sender_of_a_growing_log_is_shown_the_way_through_a_pipe() {
     let output = sender.wait_with_output().unwrap();
     let shown = String::from_utf8(output.stderr).unwrap();
     assert!(shown.contains("grew while it was sent; nothing of it was kept"), "{shown}");
-    assert!(shown.contains("cat FILE | wraith send -"), "{shown}");
+    assert!(shown.contains("cat FILE | wraith send --name NAME -"), "{shown}");
     assert_eq!(output.status.code(), Some(10));
 
     // The way that it shows.

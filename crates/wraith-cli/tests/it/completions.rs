@@ -125,7 +125,8 @@ fn shells_complete_the_names_of_contacts() {
         (&["verify", "--by", "b"], &["bob"]),
         (&["contact", "remove", "an"], &["anna", "anton"]),
         (&["contact", "rename", "b"], &["bob"]),
-        // A file with a key.
+        // A new name, and a file with a key.
+        (&["contact", "rename", "bob", "an"], &[]),
         (&["crypto", "enc", "--to", "an"], &[]),
     ];
     if has("bash") {
@@ -172,6 +173,12 @@ fn bash_completes_the_ids_of_received_lists() {
     let mut bash = shell(&world, "bash", &path);
     bash.env("WRAITH_HOME", world.path("home-receiver"));
     assert_eq!(completed(&mut bash, &script, &["wraith", "verify", &id[..3]]), [id]);
+    // A folder is as good.
+    let mut bash = shell(&world, "bash", &path);
+    bash.env("WRAITH_HOME", world.path("home-receiver")).current_dir(world.path(""));
+    let offered = completed(&mut bash, &script, &["wraith", "verify", "''"]);
+    let folder = world.target().file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(offered.contains(&id.to_owned()) && offered.contains(&folder), "{offered:?}");
 }
 
 #[test]

@@ -48,7 +48,9 @@ fn locked() -> BTreeMap<Package, Vec<String>> {
 /// Returns the dependencies in the manifest of our crate `name`, except those for tests; `None` if
 /// it is not our crate.
 fn declared(name: &str) -> Option<BTreeSet<String>> {
-    let manifest = format!("crates/{name}/Cargo.toml");
+    // The folder of `wraith-p2p-cli` is `wraith-cli`, and that of `wraith-p2p` is `wraith`.
+    let folder = name.replacen("wraith-p2p", "wraith", 1);
+    let manifest = format!("crates/{folder}/Cargo.toml");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest = std::fs::read_to_string(root.join(manifest)).ok()?;
     let (mut names, mut counts) = (BTreeSet::new(), false);
@@ -57,7 +59,11 @@ fn declared(name: &str) -> Option<BTreeSet<String>> {
             counts = section.ends_with("dependencies]") && !section.contains("dev-dependencies");
         } else if counts {
             let end = line.find(['.', ' ', '=']).unwrap_or(line.len());
-            names.insert(line[..end].to_owned());
+            names.insert(match &line[..end] {
+                "wraith" => "wraith-p2p".to_owned(),
+                "wraith-commands" => "wraith-p2p-commands".to_owned(),
+                name => name.to_owned(),
+            });
         }
     }
     Some(names)
@@ -70,7 +76,7 @@ fn of_the_program(locked: &BTreeMap<Package, Vec<String>>) -> BTreeSet<Package> 
         let fits = |package: &&Package| package.0 == name && package.1.starts_with(version);
         locked.keys().find(fits).unwrap().clone()
     };
-    let (mut seen, mut open) = (BTreeSet::new(), vec![find("wraith-cli")]);
+    let (mut seen, mut open) = (BTreeSet::new(), vec![find("wraith-p2p-cli")]);
     while let Some(package) = open.pop() {
         if !seen.insert(package.clone()) {
             continue;

@@ -83,6 +83,8 @@ fn a_folder_behind_the_code_is_answered_with_the_command_that_names_it() {
         (&["7-crater-lemon", "8-crater-lemon"], "run it once for each code"),
         (&["7-crater-lemon", "a.txt", "b.txt"], "wraith receive CODE -o DIR"),
         (&["7", "crater", "lemom"], "the nearest are lemon"),
+        (&["7", "crater", "lemon", "forset"], "the nearest are forest"),
+        (&["7-crater-lemon", "-o.", "in"], "        wraith 7-crater-lemon -o in\n"),
         (&["7-crater-lemon", "-o", ".", "in"], "        wraith 7-crater-lemon -o in\n"),
         (&["7", "crater", "lemon", "my dir"], "        wraith 7 crater lemon -o 'my dir'\n"),
     ]);
@@ -105,6 +107,8 @@ fn options_of_other_programs_are_answered_with_ours() {
         (&["receive", "--yes=false", "7-crater-lemon"], "leave --yes out"),
         (&["film.mov", "host:/tmp"], "wraith send film.mov"),
         (&["host:/tmp/film.mov", "."], "ssh host wraith send /tmp/film.mov"),
+        (&["host:my film.mov"], r"ssh host 'wraith send '\''my film.mov'\'''"),
+        (&["localhost:8080"], "wraith help lists the commands"),
         (&["--curve", "p256", "7-crater-lemon"], "the code is always checked in the same way"),
         (&["--overwrite", "7-crater-lemon"], "wraith receive CODE --on-conflict overwrite"),
         (&["send", "--delete", "film.mov"], "wraith send FILE && rm FILE"),

@@ -95,7 +95,11 @@ fn with_folder(mut words: Vec<OsString>, dir: &OsStr) -> Vec<OsString> {
     if let Some(at) = words.iter().position(|word| word == "-o" || word == "--out") {
         words.drain(at..words.len().min(at + 2));
     }
-    words.retain(|word| !word.as_bytes().starts_with(b"--out="));
+    let is_joined = |word: &OsString| {
+        let word = word.as_bytes();
+        word.starts_with(b"--out=") || word.starts_with(b"-o")
+    };
+    words.retain(|word| !is_joined(word));
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     words.splice(end..end, ["-o".into(), dir.to_owned()]);
     words

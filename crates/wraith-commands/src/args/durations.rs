@@ -40,7 +40,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         let factor_ms = UNITS.iter().find(|(names, _)| names.contains(&unit)).map(|(_, ms)| *ms);
         let part_ms = milliseconds(number, factor_ms.ok_or(EXPECTED)?).ok_or(EXPECTED)?;
         sum_ms = part_ms.saturating_add(sum_ms);
-        rest = behind;
+        rest = behind.strip_prefix(' ').filter(|rest| !rest.is_empty()).unwrap_or(behind);
     }
     match u64::try_from(sum_ms) {
         _ if text.is_empty() => Err(EXPECTED.to_owned()),
@@ -102,6 +102,7 @@ mod tests {
             ("15m", 900_000),
             ("15min", 900_000),
             ("15 minutes", 900_000),
+            ("1h 30m", 5_400_000),
             ("1hour", 3_600_000),
             ("2 days", 172_800_000),
             ("1.5h", 5_400_000),

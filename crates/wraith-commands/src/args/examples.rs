@@ -196,7 +196,7 @@ const EXAMPLES: [(&str, &[Example]); 33] = [
             ("wraith rendezvous --listen 5555", "On another port"),
             (
                 "wraith send film.mov --rendezvous server.example:5555",
-                "Its use, with the same option at the receiver",
+                "Meet there; the receiver needs the same option",
             ),
         ],
     ),
@@ -210,7 +210,7 @@ const EXAMPLES: [(&str, &[Example]); 33] = [
             ),
             (
                 "wraith send film.mov --relay server.example",
-                "Its use, with the same option at the receiver",
+                "Send through it; the receiver needs the same option",
             ),
         ],
     ),
@@ -245,7 +245,7 @@ const EXAMPLES: [(&str, &[Example]); 33] = [
                 "wraith completions bash > ~/.local/share/bash-completion/completions/wraith",
                 "For new shells of this user",
             ),
-            ("wraith completions zsh > \"${fpath[1]}/_wraith\"", "For zsh"),
+            ("wraith completions zsh > ~/.zfunc/_wraith", "For zsh, with ~/.zfunc in fpath"),
             ("wraith completions fish > ~/.config/fish/completions/wraith.fish", "For fish"),
         ],
     ),

@@ -32,7 +32,7 @@ pub(super) fn reason(role: Role, status: FileStatus, change: Option<Change>) -> 
     let advice = match (role, status, change) {
         (Role::Receiver, ..) => None,
         (_, FileStatus::Changed, Some(Change::Grew)) => {
-            Some("If a program keeps writing to it: cat FILE | wraith send -")
+            Some("If a program keeps writing to it: cat FILE | wraith send --name NAME -")
         }
         (_, FileStatus::Changed, Some(Change::Shrank) | None) => {
             Some("Send it again once no program writes to it")

@@ -3,7 +3,8 @@
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use crate::common::*;
 use wraith_files::*;
@@ -482,4 +483,58 @@ fn everything_can_be_used_from_several_threads() {
         }
     });
     assert_eq!(names(&stage.dir.path().join("shared")).len(), 50);
+}
+
+/// Leaves an empty journal of a finished file in the folder `d`, as a killed process does.
+fn leave_orphan(dir: &Path) -> PathBuf {
+    let orphan = dir.join("d/.finished.wraith-journal");
+    fs::create_dir_all(dir.join("d")).unwrap();
+    File::create(&orphan).unwrap();
+    fs::set_permissions(&orphan, fs::Permissions::from_mode(0o600)).unwrap();
+    orphan
+}
+
+#[test]
+fn orphaned_journals_of_the_folder_are_removed_by_a_new_and_by_a_resumed_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = content(1, 3 * CHUNK_BYTES);
+    let entry = file("d/f", bytes.len());
+    let orphan = leave_orphan(dir.path());
+    let target = TargetDir::open(dir.path()).unwrap();
+    assert!(target.resume(&entry, &KEY).unwrap().is_none());
+    assert!(orphan.exists(), "a preview removes nothing");
+    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    assert!(!orphan.exists());
+    put(&part, &bytes, 0).unwrap();
+    drop((part, target));
+
+    let orphan = leave_orphan(dir.path());
+    let target = TargetDir::open(dir.path()).unwrap();
+    let part = target.resume_or_renew(&entry, &KEY).unwrap().expect("it was begun");
+    assert!(!orphan.exists());
+    assert!(part.have().contains(0));
+}
+
+#[test]
+fn a_file_that_is_begun_while_orphans_are_removed_is_complete() {
+    const FILES: usize = 300;
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = content(2, 2 * CHUNK_BYTES);
+    let target = TargetDir::open(dir.path()).unwrap();
+    std::thread::scope(|scope| {
+        let files = scope.spawn(|| {
+            for n in 0..FILES {
+                let name = format!("f{n}");
+                let part = target.open_or_resume(&file(&name, bytes.len()), &KEY).unwrap();
+                (0..2).for_each(|chunk| put(&part, &bytes, chunk).unwrap());
+                part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
+                assert!(fs::read(dir.path().join(&name)).unwrap() == bytes, "{name}");
+            }
+        });
+        while !files.is_finished() {
+            // Each target searches the folder anew.
+            let other = TargetDir::open(dir.path()).unwrap();
+            drop(other.open_or_resume(&file("other", CHUNK_BYTES * 2), &[9; 32]));
+        }
+    });
 }

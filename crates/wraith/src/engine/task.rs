@@ -37,7 +37,7 @@ pub(crate) struct NodeTasks {
 
 impl NodeTasks {
     /// Returns the tasks of a new node in this group.
-    pub fn of_member(&self) -> Self {
+    pub fn new_member(&self) -> Self {
         Self {
             token: self.token.child_token(),
             running: watch::Sender::default(),
@@ -69,12 +69,15 @@ impl NodeTasks {
     }
 }
 
-/// One of the running tasks of a node, in the counters of the node and of its group.
+/// One of the running tasks of a node, in the counters of its group and of the node.
+///
+/// Invariant: the group's counter falls last. Once it is 0, no task wakes a waiter of a node any
+/// more.
 struct CountedTask(Vec<watch::Sender<usize>>);
 
 impl Drop for CountedTask {
     fn drop(&mut self) {
-        for counter in &self.0 {
+        for counter in self.0.iter().rev() {
             counter.send_modify(|running| *running -= 1);
         }
     }

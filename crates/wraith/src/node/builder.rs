@@ -205,7 +205,7 @@ impl NodeBuilder {
             policy,
             qlog,
             runtime,
-            tasks: group.0.of_member(),
+            tasks: group.0.new_member(),
         })))
     }
 }
