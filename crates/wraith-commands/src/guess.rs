@@ -52,7 +52,7 @@ pub fn behind_a_code(words: &[OsString], out: &Path) -> Option<Failure> {
     // A code may be typed with spaces, and a longer one may begin like a shorter one.
     let end = (1..=words.len()).rev().find(|end| is_wanted(&words[..*end]))?;
     let others = &words[end..];
-    if others.is_empty() || is_misspelt_code(words) {
+    if others.is_empty() || end > 1 && is_misspelt_code(words) {
         return None;
     }
     let other = shown(&others[0].to_string_lossy());
@@ -78,7 +78,8 @@ pub fn behind_a_code(words: &[OsString], out: &Path) -> Option<Failure> {
     })
 }
 
-/// Returns whether the last word resembles a word of a longer code, and is no folder here.
+/// Returns whether the last word of a code that was typed with spaces resembles a word of a longer
+/// code, and is no folder here.
 fn is_misspelt_code(words: &[OsString]) -> bool {
     let text: Option<Vec<_>> = words.iter().map(|word| word.to_str()).collect();
     let is_similar = match text.unwrap_or_default().join(" ").parse::<Code>() {

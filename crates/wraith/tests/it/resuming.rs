@@ -110,7 +110,8 @@ async fn a_used_code_resumes_with_its_saved_ticket() {
     };
     let transfer = receiving().fetch(code.clone(), &to).accept_all(OnConflict::Rename);
     let had = third(transfer.progress()).await;
-    drop(transfer);
+    // A drop would not wait until the folder is free again.
+    within(transfer.cancel()).await.unwrap_err();
     let transfer = receiving().fetch(code.clone(), &to).accept_all(OnConflict::Rename);
     let mut events = transfer.events();
     event(&mut events, |event| matches!(event, Event::Resumed).then_some(())).await;
