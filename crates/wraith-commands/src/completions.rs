@@ -52,12 +52,14 @@ pub fn run(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let text = String::from_utf8(text).expect("completions are text");
     let text = match args.shell {
         Shell::Bash => bash(&text, &definition),
-        Shell::Zsh => asking(&text, "(", ")", |asked| match asked.marker == RECEIVED.marker {
-            true => format!("{{_files -/; compadd -- $({})}}", asked.command),
-            false => format!("{{compadd -- $({})}}", asked.command),
+        Shell::Zsh => asking(&mended_for_zsh(&text), "(", ")", |asked| {
+            match asked.marker == RECEIVED.marker {
+                true => format!("{{_files -/; compadd -- $({})}}", asked.command),
+                false => format!("{{compadd -- $({})}}", asked.command),
+            }
         }),
         Shell::Fish => {
-            let text = text + &positional_in_fish(&definition);
+            let text = mended_for_fish(&text) + &positional_in_fish(&definition);
             asking(&text, "", "", |asked| format!("({})", asked.command))
         }
         _ => text,
@@ -97,6 +99,32 @@ fn asking(text: &str, before: &str, after: &str, ask: impl Fn(&Asked) -> String)
     })
 }
 
+/// Treats `wraith CODE` as `wraith receive CODE`, and allows options behind any argument.
+fn mended_for_zsh(text: &str) -> String {
+    // With two colons, everything behind the first argument is an argument.
+    let text = text.replace("\n'*::", "\n'*:");
+    let begin = "_wraith() {\n";
+    let shifted = r#"    if [[ ${words[2]} == <->-* ]]; then
+        words=("${words[1]}" receive "${(@)words[2,-1]}")
+        (( CURRENT += 1 ))
+    fi
+"#;
+    text.replacen(begin, &format!("{begin}{shifted}"), 1)
+}
+
+/// Treats `wraith CODE` as `wraith receive CODE`.
+fn mended_for_fish(text: &str) -> String {
+    let test = "    contains -- $cmd[1] $argv\n";
+    let also = "    or begin; string match -qr '^[0-9]+-' -- $cmd[1]; and contains -- receive $argv; end\n";
+    text.replacen(test, &format!("{test}{also}"), 1)
+}
+
+/// The case of bash for `wraith CODE`, which is `wraith receive CODE`.
+const BASH_CODES: &str = r#"            wraith,[0-9]*-*)
+                cmd="wraith__subcmd__receive"
+                ;;
+"#;
+
 /// Completes options only after a hyphen, and commands and values in front of them. clap's script
 /// mixes them, and offers no file as the first argument.
 fn bash(text: &str, definition: &Command) -> String {
@@ -104,6 +132,9 @@ fn bash(text: &str, definition: &Command) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         let word = line.trim();
+        if line == "            wraith,completions)" {
+            out += BASH_CODES;
+        }
         if let Some(path) = word.strip_suffix(')').filter(|path| path.starts_with("wraith")) {
             branch = Branch::of(path, definition);
         }
@@ -124,6 +155,10 @@ fn bash(text: &str, definition: &Command) -> String {
             let values = if branch.has_commands { branch.values.as_str() } else { "" };
             out +=
                 &format!("            COMPREPLY=( $(compgen -W \"{values}\" -- \"${{cur}}\") )\n");
+        } else if word == "COMPREPLY=($(compgen -f \"${cur}\"))" {
+            // The shell completes files itself, with spaces and folders.
+            out += &line.replace("$(compgen -f \"${cur}\")", "");
+            out.push('\n');
         } else if branch.is_crypto && word.starts_with("COMPREPLY=($(compgen -W ") {
             out += &line.replace("\"${cur}\"", "\"${cur,,}\"");
             out.push('\n');

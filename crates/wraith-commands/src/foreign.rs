@@ -194,6 +194,18 @@ const FOREIGN: &[ForeignOption] = &[
         "leave the option out; wraith verify checks the files later",
     ),
     option(
+        &["-c", "--check"],
+        &["hash"],
+        "wraith hash prints hashes, as b3sum does",
+        "to check a list of them: b3sum -c LIST",
+    ),
+    option(
+        &["-c", "--check"],
+        &["crypto hash"],
+        "wraith crypto hash prints hashes",
+        "to check a list of them: sha256sum -c LIST",
+    ),
+    option(
         &["-e", "--rsh", "-i", "-F", "-J", "--ssh"],
         BOTH,
         "wraith uses no ssh: it runs on both machines",

@@ -11,11 +11,40 @@ use crate::args::continuing::{self, shell_word};
 use crate::failure::{Exit, Failure};
 use crate::home;
 
-/// Explains a word in place of a command.
-pub fn command(word: &str) -> Option<Failure> {
+/// Names of commands that other programs have, and the commands that do the same.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["version"], "wraith --version"),
+    (&["push", "put", "upload", "share", "serve", "offer"], "wraith send PATH"),
+    (&["pull", "download", "fetch"], "wraith receive CODE"),
+    (&["ls", "list", "history"], "wraith contact list, or wraith verify --list"),
+    (&["keygen", "genkey"], "wraith crypto genkey ALGORITHM"),
+    (&["enc", "encrypt"], "wraith crypto enc FILE"),
+    (&["dec", "decrypt"], "wraith crypto dec FILE"),
+    (&["sign"], "wraith crypto sign -k KEY FILE"),
+    (
+        &["dgst", "sum", "checksum", "sha256", "sha256sum", "b3sum"],
+        "wraith crypto hash sha-256 FILE",
+    ),
+];
+
+/// Explains a word in place of a command. `paths` are all words of the line that are no options.
+pub fn command(word: &str, paths: &[OsString]) -> Option<Failure> {
+    if let Some((_, right)) = COMMANDS.iter().find(|(names, _)| names.contains(&word)) {
+        return Some(usage(format!("there is no command {word}"), (*right).to_owned()));
+    }
+    let paths: Vec<_> = paths.iter().map(std::path::PathBuf::from).collect();
+    let (there, others): (Vec<_>, Vec<_>) =
+        paths.iter().partition(|path| path.symlink_metadata().is_ok());
     if Path::new(word).symlink_metadata().is_ok() {
-        let hint = format!("to send it: wraith send {}", shell_word(word));
-        return Some(usage(format!("{} is a file, not a command", shown(word)), hint));
+        if let [other] = &others[..]
+            && of_a_remote_path(&other.to_string_lossy()).is_some()
+        {
+            return missing(&paths);
+        }
+        let kind = if Path::new(word).is_dir() { "folder" } else { "file" };
+        let words: Vec<_> = there.iter().map(shell_word).collect();
+        let hint = format!("to send it: wraith send {}", words.join(" "));
+        return Some(usage(format!("{} is a {kind}, not a command", shown(word)), hint));
     }
     if let Some(hint) = of_an_address(word) {
         return Some(usage(
@@ -24,6 +53,10 @@ pub fn command(word: &str) -> Option<Failure> {
         ));
     }
     if let Some((host, path)) = of_a_remote_path(word).filter(|(_, path)| is_path(path)) {
+        // A file of this machine beside it is the source. A folder may be the target.
+        if there.iter().any(|path| path.is_file()) {
+            return missing(&paths);
+        }
         return Some(usage(
             format!("{} is not a command; wraith must run on both machines", shown(word)),
             sending_there(host, path),

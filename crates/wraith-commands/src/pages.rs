@@ -55,14 +55,15 @@ fn collect(
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
-    man.render_subcommands_section(&mut text)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
     if name == "wraith" {
         for section in [exit_status(), environment(), files()] {
             text.extend_from_slice(section.as_bytes());
         }
     }
     text.extend_from_slice(examples(name).as_bytes());
-    man.render_version_section(&mut text)?;
     pages.push((format!("{name}.1"), mended(&text)));
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         collect(sub, &format!("{name}-{}", sub.get_name()), pages)?;

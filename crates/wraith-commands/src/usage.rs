@@ -45,7 +45,11 @@ pub fn one_hyphen(words: &[OsString]) -> Option<Failure> {
 pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let guessed = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            named(error, ContextKind::InvalidSubcommand).and_then(guess::command)
+            let is_option = |word: &&OsString| word.as_encoded_bytes().starts_with(b"-");
+            let paths: Vec<_> =
+                words.iter().skip(1).filter(|word| !is_option(word)).cloned().collect();
+            named(error, ContextKind::InvalidSubcommand)
+                .and_then(|word| guess::command(word, &paths))
         }
         ErrorKind::UnknownArgument => {
             named(error, ContextKind::InvalidArg).and_then(|name| unknown_option(name, words))

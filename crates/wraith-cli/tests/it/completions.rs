@@ -77,6 +77,11 @@ fn bash_completes_commands_options_and_algorithms() {
         (&["config", "set", "receive.o"], &["receive.on-conflict", "receive.out"]),
         (&["config", "unset", "qu"], &["quiet"]),
         (&["contact", "re"], &["rename", "remove"]),
+        (&["receive", "-o", "my"], &[]),
+        // The short form of `wraith receive`.
+        (&["7-crater-lemon", "--on-conf"], &["--on-conflict"]),
+        (&["7-crater-lemon", "--on-conflict", "re"], &["rename"]),
+        (&["7-crater-lemon", "-o", "m"], &[]),
         // Files, not options.
         (&["send", "''"], &[]),
         (&["crypto", "sign", "-a", "Ed"], &[]),
@@ -138,6 +143,9 @@ fn shells_complete_the_names_of_contacts() {
         }
     }
     if has("fish") {
+        let cases = cases
+            .into_iter()
+            .chain([(&["7-crater-lemon", "--on-conf"][..], &["--on-conflict"][..])]);
         let script = world.path("wraith.fish");
         fs::write(&script, run(&world, &["completions", "fish"])).unwrap();
         for (words, expected) in cases {
@@ -145,10 +153,14 @@ fn shells_complete_the_names_of_contacts() {
                 format!("source {}; complete -C 'wraith {}'", script.display(), words.join(" "));
             let output = shell(&world, "fish", &path).args(["--no-config", "-c", &line]).output();
             let names = String::from_utf8(output.unwrap().stdout).unwrap();
-            assert_eq!(names.split_whitespace().collect::<Vec<_>>(), expected, "{words:?}");
+            // A description follows an option.
+            let names = names.lines().filter_map(|line| line.split('\t').next());
+            assert_eq!(names.collect::<Vec<_>>(), expected, "{words:?}");
         }
     }
     let zsh = run(&world, &["completions", "zsh"]);
+    // `wraith CODE`, and options behind it.
+    assert!(zsh.contains("receive \"${(@)words[2,-1]}\"") && zsh.contains("'*:wanted -- "));
     assert!(
         zsh.contains(":NAME:{compadd -- $(env -u") && zsh.contains(":old:{compadd -- $(env -u")
     );

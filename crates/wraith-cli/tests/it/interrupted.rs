@@ -28,7 +28,7 @@ fn an_interrupted_receiver_keeps_its_part_and_continues() {
     assert!(!tree::leftovers(&world.target()).is_empty(), "the part was kept");
     let part = world.target().join(".film.mov.wraith-part").display().to_string();
     let note = outcome.all("note").find(|note| note["path"] == part.as_str()).unwrap();
-    assert!(note["message"].as_str().unwrap().contains("of unfinished files stay in"), "{note}");
+    assert!(note["message"].as_str().unwrap().contains("unfinished files stay, "), "{note}");
 
     let again = world.receive(&ticket).finish();
     again.expect_exit(0);

@@ -328,7 +328,8 @@ fn report_unfinished(folder: &Path, started: SystemTime, reporter: &Reporter) {
         1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    reporter.note(&path, &format!("{} of unfinished files stay in {path}{more}", Bytes(bytes)));
+    let bytes = Bytes(bytes);
+    reporter.note(&path, &format!("unfinished files stay, {bytes} on the disk: {path}{more}"));
 }
 
 /// Checks that the target can be created or written to, before a code is used up. The target is
