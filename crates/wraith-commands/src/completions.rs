@@ -15,26 +15,27 @@ use crate::crypto;
 use crate::failure::Failure;
 use crate::output::Reporter;
 
-/// A list that the script asks the program for, when the user completes a word.
-struct Asked {
-    /// Stands for the list in the text that clap generates.
+/// Values that the script asks the program for when the user completes a word.
+struct DynamicValues {
+    /// Stands for the values in the text that clap generates.
     marker: &'static str,
-    /// The shell command that prints one entry a line, independent of the user's settings. An entry has no spaces
-    /// and no characters that a shell expands. The command stands in single and in double quotes.
-    command: &'static str,
+    /// The shell command that prints one value a line, independent of the user's settings. A value
+    /// has no spaces and no characters that a shell expands. The command stands in single and in
+    /// double quotes.
+    query: &'static str,
 }
 
-const CONTACTS: Asked = Asked {
+const CONTACTS: DynamicValues = DynamicValues {
     marker: "EVERY-CONTACT",
-    command: r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1",
+    query: r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1",
 };
-const RECEIVED: Asked = Asked {
+const RECEIVED: DynamicValues = DynamicValues {
     marker: "EVERY-RECEIVED-LIST",
-    command: r"env -u WRAITH_JSON wraith --no-config verify --list 2>/dev/null | cut -d\  -f1",
+    query: r"env -u WRAITH_JSON wraith --no-config verify --list 2>/dev/null | cut -d\  -f1",
 };
 
-/// Arguments with such a list, with the commands that lead to them.
-const ASKED: [(&[&str], &str, Asked); 5] = [
+/// Arguments with such values, with the commands that lead to them.
+const DYNAMIC_ARGUMENTS: [(&[&str], &str, DynamicValues); 5] = [
     (&["send"], "to", CONTACTS),
     (&["verify"], "by", CONTACTS),
     (&["verify"], "wanted", RECEIVED),
@@ -52,15 +53,15 @@ pub fn run(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let text = String::from_utf8(text).expect("completions are text");
     let text = match args.shell {
         Shell::Bash => bash(&text, &definition),
-        Shell::Zsh => asking(&mended_for_zsh(&text), "(", ")", |asked| {
-            match asked.marker == RECEIVED.marker {
-                true => format!("{{_files -/; compadd -- $({})}}", asked.command),
-                false => format!("{{compadd -- $({})}}", asked.command),
+        Shell::Zsh => replace_markers(&mended_for_zsh(&text), "(", ")", |values| {
+            match values.marker == RECEIVED.marker {
+                true => format!("{{_files -/; compadd -- $({})}}", values.query),
+                false => format!("{{compadd -- $({})}}", values.query),
             }
         }),
         Shell::Fish => {
             let text = mended_for_fish(&text) + &positional_in_fish(&definition);
-            asking(&text, "", "", |asked| format!("({})", asked.command))
+            replace_markers(&text, "", "", |values| format!("({})", values.query))
         }
         _ => text,
     };
@@ -73,29 +74,41 @@ fn with_values(definition: Command) -> Command {
     let keys = PossibleValuesParser::new(config::names_of_settings());
     let definition = OF_KEYS.iter().fold(crypto::with_names(definition), |definition, command| {
         let keys = keys.clone();
-        changed(definition, &["config", command], "key", &move |arg| arg.value_parser(keys.clone()))
+        with_changed_arg(definition, &["config", command], "key", &move |arg| {
+            arg.value_parser(keys.clone())
+        })
     });
-    ASKED.iter().fold(definition, |definition, (path, arg, asked)| {
-        changed(definition, path, arg, &|arg| {
-            arg.value_parser(PossibleValuesParser::new([asked.marker]))
+    DYNAMIC_ARGUMENTS.iter().fold(definition, |definition, (path, arg, values)| {
+        with_changed_arg(definition, path, arg, &|arg| {
+            arg.value_parser(PossibleValuesParser::new([values.marker]))
         })
     })
 }
 
 /// Changes one argument of the command at `path`. `mut_arg` would move it to the end.
-fn changed(command: Command, path: &[&str], id: &str, change: &dyn Fn(Arg) -> Arg) -> Command {
+fn with_changed_arg(
+    command: Command,
+    path: &[&str],
+    id: &str,
+    change: &dyn Fn(Arg) -> Arg,
+) -> Command {
     match path {
         [] => command.mut_args(|arg| if arg.get_id() == id { change(arg) } else { arg }),
         [first, rest @ ..] => {
-            command.mut_subcommand(first, |command| changed(command, rest, id, change))
+            command.mut_subcommand(first, |command| with_changed_arg(command, rest, id, change))
         }
     }
 }
 
 /// Replaces every marker, with `before` and `after` around it, by the text that `ask` returns.
-fn asking(text: &str, before: &str, after: &str, ask: impl Fn(&Asked) -> String) -> String {
-    [CONTACTS, RECEIVED].iter().fold(text.to_owned(), |text, asked| {
-        text.replace(&format!("{before}{}{after}", asked.marker), &ask(asked))
+fn replace_markers(
+    text: &str,
+    before: &str,
+    after: &str,
+    ask: impl Fn(&DynamicValues) -> String,
+) -> String {
+    [CONTACTS, RECEIVED].iter().fold(text.to_owned(), |text, values| {
+        text.replace(&format!("{before}{}{after}", values.marker), &ask(values))
     })
 }
 
@@ -167,7 +180,7 @@ fn bash(text: &str, definition: &Command) -> String {
             out.push('\n');
         }
     }
-    asking(&out, "", "", |asked| format!("$({})", asked.command))
+    replace_markers(&out, "", "", |values| format!("$({})", values.query))
 }
 
 /// Adds the folders to the ids of received lists.
