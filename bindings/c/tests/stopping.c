@@ -56,9 +56,14 @@ static void new_pair(struct pair *pair)
 static void start(struct pair *pair, const char *name)
 {
     char target[300];
-    set_transfer(&pair->seen[0], pair->transfer[0] = limited_offer(pair->node[0], &pair->seen[0]));
+    uint8_t source[2000];
+    pair->transfer[0] = limited_offer(pair->node[0], &pair->seen[0]);
+    // From here on, the sender may free its handle at its first event.
+    size_t len = source_of(pair->transfer[0], source, sizeof source);
+    set_transfer(&pair->seen[0], pair->transfer[0]);
     in_folder(target, sizeof target, name);
-    set_transfer(&pair->seen[1], pair->transfer[1] = fetch(pair->node[1], pair->transfer[0], target, &pair->seen[1]));
+    pair->transfer[1] = fetch_from(pair->node[1], source, len, target, &pair->seen[1]);
+    set_transfer(&pair->seen[1], pair->transfer[1]);
 }
 
 static void free_nodes(struct pair *pair)

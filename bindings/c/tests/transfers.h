@@ -181,15 +181,21 @@ static inline size_t source_of(wraith_transfer_t offer, uint8_t *source, size_t 
     return len;
 }
 
-static inline wraith_transfer_t fetch(wraith_node_t node, wraith_transfer_t offer, const char *into, struct seen *seen)
+static inline wraith_transfer_t fetch_from(wraith_node_t node, const uint8_t *source, size_t len, const char *into,
+                                           struct seen *seen)
 {
-    uint8_t source[2000];
-    size_t len = source_of(offer, source, sizeof source);
     wraith_fetch_options_t options = {.struct_size = sizeof options, .no_sync = 1, .progress_ms = 10};
     wraith_callbacks_t told = callbacks(seen);
     wraith_transfer_t transfer;
     OK(wraith_fetch(node, source, len, (const uint8_t *)into, strlen(into), &options, &told, &transfer));
     return transfer;
+}
+
+static inline wraith_transfer_t fetch(wraith_node_t node, wraith_transfer_t offer, const char *into, struct seen *seen)
+{
+    uint8_t source[2000];
+    size_t len = source_of(offer, source, sizeof source);
+    return fetch_from(node, source, len, into, seen);
 }
 
 // Waits until the library has no threads left: everything was freed. valgrind takes a running thread for a leak.
