@@ -41,6 +41,9 @@ impl Scene {
         command.args(["receive", "--json", "-o"]).arg(self.world.path(folder)).arg(&self.ticket);
         let mut receiver = Process::start_with_stdin("receive", command.stdin(reader));
         receiver.event("offer");
+        // The last event before the question. A receiver that has not asked yet makes room for
+        // another one, and asks after it.
+        receiver.event("risky_entries");
         (receiver, writer)
     }
 
