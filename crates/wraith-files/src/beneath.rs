@@ -25,6 +25,9 @@ pub(crate) struct Beneath {
 /// list it.
 pub(crate) const DIR_HANDLE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 
+/// Flags for a directory that is listed or changed.
+pub(crate) const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
 /// Number of `openat2` attempts that may lose a race against a rename before falling back to
 /// opening component by component.
 const RACE_RETRIES: usize = 3;

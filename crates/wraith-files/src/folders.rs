@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::beneath::open_child;
+use crate::beneath::{DIR, open_child};
 use crate::commit::COPIES_MAX;
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
@@ -212,5 +212,3 @@ impl TargetDir {
         first_error
     }
 }
-
-pub(crate) const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);

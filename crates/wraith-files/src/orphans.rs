@@ -12,9 +12,8 @@ use std::sync::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, OFlags, flock, statat, unlinkat};
 use rustix::io::Errno;
 
-use crate::beneath::open_child;
+use crate::beneath::{DIR, open_child};
 use crate::commit::is_at;
-use crate::folders::DIR;
 use crate::journal::Journal;
 use crate::lock::lock;
 use crate::part_file::is_private;
@@ -34,12 +33,13 @@ impl SearchedFolders {
     /// costs only its own space.
     pub(crate) fn search(&self, path: &[u8], folder: &OwnedFd) {
         let mut searched = lock(&self.0);
-        let is_new = searched.len() < FOLDERS_MAX && searched.insert(path.into());
+        if searched.contains(path) || searched.len() >= FOLDERS_MAX {
+            return;
+        }
+        searched.insert(path.into());
         drop(searched);
-        if is_new {
-            for journal in journals(folder) {
-                remove_orphan(folder, &journal);
-            }
+        for journal in journals(folder) {
+            remove_orphan(folder, &journal);
         }
     }
 }

@@ -211,11 +211,12 @@ fn find_part(
     let locked = lock_file(journal.as_fd()).is_ok();
     let header = Journal::read_header(&journal).context(path, "read its journal")?;
     let is_ours = header.is_some_and(|header| header.identity == *identity);
-    if !is_at(journal.as_fd(), parent.as_fd(), &names.journal) && is_gone(parent, &names.journal) {
+    let is_here = is_at(journal.as_fd(), parent.as_fd(), &names.journal);
+    if !is_here && is_gone(parent, &names.journal) {
         // For example an orphan that another process has just removed.
         return Ok(Slot::Empty);
     }
-    if !locked || !is_at(journal.as_fd(), parent.as_fd(), &names.journal) {
+    if !locked || !is_here {
         return Ok(if is_ours { Slot::Busy } else { Slot::Foreign });
     }
     let header = match header {
