@@ -446,7 +446,7 @@ fn exit_codes() -> String {
 
 /// Returns the bare definition, without changes from the config file or the environment.
 pub fn definition() -> clap::Command {
-    examples::in_help(with_repeatable_switches(Cli::command().long_version(version::long())))
+    with_repeatable_switches(Cli::command().long_version(version::long()))
 }
 
 /// Returns the definition in which a repeated switch means the same as one, as in `wraith -q id -q`

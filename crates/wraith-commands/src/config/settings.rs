@@ -105,7 +105,8 @@ pub fn of(words: &[OsString], keys: &Keys, file: &File, variables: &Variables) -
     let fault_in_environment =
         fault_in_environment.or_else(|| given.conflict(&from_environment, file));
     let fault_in_file = given.conflict(&from_file, file);
-    let definition = keys::with_values(args::definition(), &values);
+    // Only this definition prints help.
+    let definition = args::examples::in_help(keys::with_values(args::definition(), &values));
     Settings { definition, fault_in_environment, fault_in_file }
 }
 
