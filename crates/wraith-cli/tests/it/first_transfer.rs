@@ -21,33 +21,45 @@ fn lines(terminal: &str, (rows, columns): (u16, u16)) -> Vec<String> {
     text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// Transfers a file by code between two terminals of this size, and returns what the sender and the
+/// receiver showed.
+fn transferred(name: &str, bytes: usize, (rows, columns): (u16, u16)) -> [String; 2] {
+    let world = World::new();
+    let film = world.source().join(name);
+    tree::file(&film, 1, bytes);
+    let mut command = world.wraith("sender");
+    command.args(["send", "--lan", "lo", name]).current_dir(world.source());
+    let mut sender = Terminal::start(&mut command, rows, columns);
+    sender.expect("wraith receive ");
+    // The code is one word, also where the command has no room on one line.
+    let line = sender.expect("\r\n");
+    let code = match line.trim() {
+        "" => sender.expect("\r\n").trim().to_owned(),
+        code => code.to_owned(),
+    };
+    let mut command = world.wraith("receiver");
+    command.arg(&code).current_dir(world.target()).env("WRAITH_LAN", "lo");
+    let mut receiver = Terminal::start(&mut command, rows, columns);
+    receiver.expect("Accept?");
+    receiver.send("y\n");
+    receiver.keep_nobody();
+    sender.keep_nobody();
+    let shown = [sender.expect_exit(0), receiver.expect_exit(0)];
+    tree::assert_same(&film, &world.target().join(name));
+    shown
+}
+
 #[test]
 fn a_first_transfer_by_code_takes_few_lines_and_says_nothing_twice() {
     let _network = lan::own_network();
     for size in [(24, 80), (40, 120)] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 20_000_000);
-        let mut command = world.wraith("sender");
-        command.args(["send", "--lan", "lo", "film.mov"]).current_dir(world.source());
-        let mut sender = Terminal::start(&mut command, size.0, size.1);
-        sender.expect("wraith receive ");
-        let code = sender.expect("\r\n");
-        let mut command = world.wraith("receiver");
-        command.arg(&code).current_dir(world.target()).env("WRAITH_LAN", "lo");
-        let mut receiver = Terminal::start(&mut command, size.0, size.1);
-        receiver.expect("Accept?");
-        receiver.send("y\n");
-        receiver.keep_nobody();
-        sender.keep_nobody();
-        for said in [sender.expect_exit(0), receiver.expect_exit(0)] {
+        for said in transferred("film.mov", 20_000_000, size) {
             let lines = lines(&said, size);
             assert!(lines.len() <= LINES_MAX, "{lines:#?}");
             let said: Vec<_> = lines.iter().filter(|line| !line.is_empty()).collect();
             let different: BTreeSet<_> = said.iter().collect();
             assert_eq!(different.len(), said.len(), "{lines:#?}");
         }
-        tree::assert_same(&film, &world.target().join("film.mov"));
     }
 }
 
@@ -55,30 +67,8 @@ fn a_first_transfer_by_code_takes_few_lines_and_says_nothing_twice() {
 fn a_transfer_works_in_a_very_narrow_and_in_a_very_wide_terminal() {
     let _network = lan::own_network();
     for size in [(24, 20), (10, 300)] {
-        let world = World::new();
-        let film = world.source().join("a film with a long name.mov");
-        tree::file(&film, 1, 2_000_000);
-        let mut command = world.wraith("sender");
-        command.args(["send", "--lan", "lo"]).arg(&film);
-        let mut sender = Terminal::start(&mut command, size.0, size.1);
-        // The code is one word, also where the command has no room on one line.
-        sender.expect("wraith receive ");
-        let code = sender.expect("\r\n");
-        let code = code
-            .split_whitespace()
-            .next()
-            .map_or_else(|| sender.expect("\r\n").trim().to_owned(), str::to_owned);
-        assert_eq!(code.split('-').count(), 3, "{code}");
-        let mut command = world.wraith("receiver");
-        command.arg(&code).current_dir(world.target()).env("WRAITH_LAN", "lo");
-        let mut receiver = Terminal::start(&mut command, size.0, size.1);
-        receiver.expect("Accept?");
-        receiver.send("y\n");
-        receiver.keep_nobody();
-        sender.keep_nobody();
-        for text in [sender.expect_exit(0), receiver.expect_exit(0)] {
-            assert!(!lines(&text, size).is_empty());
+        for shown in transferred("a film with a long name.mov", 2_000_000, size) {
+            assert!(!lines(&shown, size).is_empty());
         }
-        tree::assert_same(&film, &world.target().join(film.file_name().unwrap()));
     }
 }
