@@ -6,8 +6,8 @@
 //! - a licence with its texts, a description and a README;
 //! - a version beside the path of each of our crates that it depends on, which cargo checks.
 //!
-//! With `--verify`, each crate is also compiled from the archives alone. Without it nothing is built: other
-//! checks prove that the crates compile from the working tree.
+//! With `--verify`, each crate is also compiled from the archives alone. Without it nothing is
+//! built: other checks prove that the crates compile from the working tree.
 
 use std::path::Path;
 use std::process::Command;

@@ -230,8 +230,8 @@ impl Node {
     }
 }
 
-/// Shuts down all nodes of the process, and waits at most 2 s until their peers are notified. Blocks
-/// the thread. Nodes that are created later are shut down from the beginning.
+/// Shuts down all nodes of the process, and waits at most 2 s until their peers are notified.
+/// Blocks the thread. Nodes that are created later are shut down from the beginning.
 ///
 /// A program calls this at its very end, for example in a shutdown hook of the JVM. Python does so
 /// by itself when the interpreter exits.

@@ -1,5 +1,5 @@
-//! C: runs the test script beside the header, installs the library, and builds the example messenger
-//! for the tests in Python, in which the examples of all languages talk to each other.
+//! C: runs the test script beside the header, installs the library, and builds the example
+//! messenger for the tests in Python, in which the examples of all languages talk to each other.
 
 use std::process::Command;
 

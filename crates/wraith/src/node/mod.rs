@@ -55,14 +55,14 @@ pub enum Congestion {
     Cubic,
 }
 
-/// Several nodes that are closed together, for example all nodes of a program. Clones are handles of
-/// the same group. See [`NodeBuilder::group`].
+/// Several nodes that are closed together, for example all nodes of a program. Clones are handles
+/// of the same group. See [`NodeBuilder::group`].
 #[derive(Clone, Debug, Default)]
 pub struct NodeGroup(NodeTasks);
 
 impl NodeGroup {
-    /// Closes all nodes of the group, as [`Node::close`] does, and waits at most 5 s. Nodes that join
-    /// later are closed from the beginning.
+    /// Closes all nodes of the group, as [`Node::close`] does, and waits at most 5 s. Nodes that
+    /// join later are closed from the beginning.
     pub async fn close(&self) {
         self.0.close().await;
     }
