@@ -5,7 +5,9 @@ import os
 import sys
 import time
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ import wraith
 from conftest import asked, new_node, offered, within
 
 # Each way to leave, with the exit code.
-WAYS = {"return": 0, "kept": 0, "loop": 0, "thread": 0, "exit": 3, "raise": 1, "os-exit": 3}
+WAYS = {"return": 0, "kept": 0, "loop": 0, "thread": 0, "forked": 0, "exit": 3, "raise": 1, "os-exit": 3}
 # More than half of the programs in which nothing stops the threads of the library are aborted.
 BUSY_PROGRAMS = 8
 
@@ -78,6 +80,29 @@ async def test_a_loop_that_still_reads_events_does_not_abort_the_interpreter(tmp
         await ended(await leaving("busy", "both", str(files), str(tmp_path / f"in-{number}")), 0)
 
     await asyncio.gather(*map(one, range(BUSY_PROGRAMS)))
+
+
+def test_a_callback_of_the_library_may_come_inside_another_one() -> None:
+    """The garbage collector may free a waiting call inside the callback of another one."""
+    package: Any = wraith
+    calls = import_module("wraith.wraith.wraith")._UniffiContinuationHandleMap
+    woken: list[int] = []
+
+    class Loop:
+        def __init__(self, inside: int | None) -> None:
+            self.inside = inside
+
+        def call_soon_threadsafe(self, _wake: object, future: int, _poll_code: int) -> None:
+            if self.inside is not None:
+                package._continue(self.inside, 0)
+            # This call has not ended, although the inner one has.
+            assert package._continuing
+            woken.append(future)
+
+    inner = calls.insert((Loop(None), 1))
+    outer = calls.insert((Loop(inner), 2))
+    package._continue(outer, 0)
+    assert woken == [1, 2] and not package._continuing
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

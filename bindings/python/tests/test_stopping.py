@@ -211,16 +211,17 @@ async def test_a_callback_of_a_task_can_call_back(film: Path, tmp_path: Path) ->
     sender = pair.ends.pop(wraith.Role.SENDER)
 
     def call_back(task: object) -> None:
-        # It reads, starts and frees, for its own transfer too.
+        # It reads, starts and frees, also a transfer of the same node.
         own[0].progress()
         own.clear()
         wraith.Node(wraith.NodeOptions(lan="off"))
         called.set()
 
-    own_event = asyncio.create_task(own[0].next_event())
-    own_event.add_done_callback(call_back)
+    # It ends at once. The next event of the transfer may only be its end.
+    other = asyncio.create_task(offered(pair.nodes[wraith.Role.RECEIVER], film))
+    other.add_done_callback(call_back)
     await within(called.wait())
-    await own_event
+    await other
     with pytest.raises(wraith.WraithError.Cancelled):
         await within(sender.finished())
 

@@ -10,9 +10,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, StatxFlags, fchmod, fstat, mkdirat, statat, statx, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, StatxFlags, fchmod, fstat, mkdirat, statat, statx, unlinkat};
 use rustix::io::Errno;
 
 use crate::beneath::{DIR, open_child};
