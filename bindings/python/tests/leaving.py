@@ -72,9 +72,11 @@ async def transfer_files(moving: threading.Event, words: list[str]) -> None:
 def main() -> None:
     way, role, *words = sys.argv[1:]
     moving = threading.Event()
-    if way == "forked" and (child := os.fork()) > 0:
-        # This process has no node: its child is the program that leaves.
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if way == "forked":
+        if (child := os.fork()) > 0:
+            # This process has no node: its child is the program that leaves.
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        way = "thread"
     if way == "loop":
         # A loop that is not closed, with calls that wait.
         loop = asyncio.new_event_loop()
