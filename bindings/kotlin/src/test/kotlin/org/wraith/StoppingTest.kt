@@ -204,10 +204,11 @@ class StoppingTest {
         val running = started("in", SLOW)
         val other = running.other(Role.RECEIVER)
         val called = CompletableDeferred<Unit>()
-        // This dispatcher continues on the thread of the library that brought the event.
+        // This dispatcher continues on the thread of the library that completed the call. An offer is complete at once; the
+        // next event of the transfer may only be its end.
         val calling = launch(Dispatchers.Unconfined) {
             val own = running.take(Role.RECEIVER)
-            own.event()
+            offered(newNode(), film).first.close()
             own.bytes()
             newNode().close()
             own.close()
