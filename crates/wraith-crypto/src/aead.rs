@@ -1,42 +1,32 @@
 //! Authenticated encryption (AEAD). [`AeadKey`] seals with an explicit nonce. [`PacketKey`] seals
-//! the packets of the transport; its nonce is the packet number (SPEC §4.2). [`Algorithm`] offers
-//! every AEAD by name.
+//! the packets of the transport; its nonce is the packet number (SPEC §4.2).
 //!
-//! The packet suites have these implementations, and [`Implementation`] names the one that this
-//! processor uses ("our own" is code of this crate):
+//! The packet suites have these implementations, and [`Implementation`] names the one in use ("our
+//! own" is a kernel of `wraith-kernels`, unless [`Backends`](crate::Backends) exclude it):
 //!
 //! - AES-256-GCM: our own on x86-64 with vector AES (VAES) of 512 or 256 bits, where it is at least
-//!   1.5 times as fast on packets (`x86::gcm`); otherwise AWS-LC.
+//!   1.5 times as fast on packets (`aes_gcm`); otherwise AWS-LC.
 //! - ChaCha20-Poly1305: our own with AVX-512 and IFMA; otherwise AWS-LC.
 //! - SM4-GCM: our own.
 //!
 //! Invariant, which callers must keep: no nonce is used for two seals under one key.
 
-mod aegis;
-mod algorithm;
-mod aws_lc;
-mod ccm;
-mod chacha;
-mod gcm;
 mod implementation;
-pub mod key_wrap;
 mod sm4_gcm;
 
 use std::fmt;
 
-use aws_lc_rs::aead::{self, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use thiserror::Error;
+use wraith_aws_lc::aead::{Aead as Library, AeadKey as LibraryKey};
+use wraith_kernels::aes_gcm::{GcmKey, Width};
+use wraith_kernels::chacha20_poly1305;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-pub use algorithm::{Aead, AeadError, Algorithm};
-pub use ccm::{AesCcm, Sm4Ccm};
-pub use gcm::AesGcm;
-pub use implementation::{Implementation, aes_hardware, implementation};
+pub use implementation::{Implementation, implementation};
 pub use sm4_gcm::Sm4Gcm;
+pub use wraith_kernels::detect::aes_hardware;
 
 use crate::kdf;
-#[cfg(target_arch = "x86_64")]
-use crate::x86::{GcmKey, Width};
 
 /// Length of an authentication tag in bytes, the same for every suite.
 pub const TAG_BYTES: usize = 16;
@@ -92,20 +82,14 @@ impl Suite {
         }
     }
 
-    /// Returns the suite's algorithm.
-    #[must_use]
-    pub const fn algorithm(self) -> Algorithm {
-        match self {
-            Self::Aes256Gcm => Algorithm::Aes256Gcm,
-            Self::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305,
-            Self::Sm4Gcm => Algorithm::Sm4Gcm,
-        }
-    }
-
     /// Returns the name of the algorithm.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.algorithm().name()
+        match self {
+            Self::Aes256Gcm => "AES-256-GCM",
+            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+            Self::Sm4Gcm => "SM4-GCM",
+        }
     }
 
     /// Every suite.
@@ -122,11 +106,9 @@ pub struct AeadKey {
 impl ZeroizeOnDrop for AeadKey {}
 
 enum Cipher {
-    #[cfg(target_arch = "x86_64")]
     Own(Box<GcmKey>),
-    #[cfg(target_arch = "x86_64")]
-    ChaCha(chacha::OwnKey),
-    Library(LessSafeKey),
+    ChaCha(chacha20_poly1305::Key),
+    Library(LibraryKey),
     Sm4(Box<Sm4Gcm>),
 }
 
@@ -148,21 +130,18 @@ impl AeadKey {
         implementation: Implementation,
     ) -> Option<Self> {
         let cipher = match (implementation, suite) {
-            (Implementation::AwsLc, Suite::Aes256Gcm) => Cipher::library(&AES_256_GCM, key),
+            (Implementation::AwsLc, Suite::Aes256Gcm) => Cipher::library(Library::Aes256Gcm, key),
             (Implementation::AwsLc, Suite::ChaCha20Poly1305) => {
-                Cipher::library(&CHACHA20_POLY1305, key)
+                Cipher::library(Library::ChaCha20Poly1305, key)
             }
             (Implementation::Sm4, Suite::Sm4Gcm) => {
                 let key = key.first_chunk().expect("32 bytes hold 16");
                 Cipher::Sm4(Box::new(Sm4Gcm::new(key)))
             }
-            #[cfg(target_arch = "x86_64")]
             (Implementation::Vaes512, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits512)?,
-            #[cfg(target_arch = "x86_64")]
             (Implementation::Vaes256, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits256)?,
-            #[cfg(target_arch = "x86_64")]
             (Implementation::Ifma, Suite::ChaCha20Poly1305) => {
-                Cipher::ChaCha(chacha::OwnKey::new(key)?)
+                Cipher::ChaCha(chacha20_poly1305::Key::new(key)?)
             }
             _ => return None,
         };
@@ -173,12 +152,10 @@ impl AeadKey {
     #[must_use]
     pub fn implementation(&self) -> Implementation {
         match &self.cipher {
-            #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => match key.width() {
                 Width::Bits256 => Implementation::Vaes256,
                 Width::Bits512 => Implementation::Vaes512,
             },
-            #[cfg(target_arch = "x86_64")]
             Cipher::ChaCha(_) => Implementation::Ifma,
             Cipher::Library(_) => Implementation::AwsLc,
             Cipher::Sm4(_) => Implementation::Sm4,
@@ -195,23 +172,12 @@ impl AeadKey {
     #[must_use]
     pub fn seal(&self, nonce: [u8; NONCE_BYTES], aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
         match &self.cipher {
-            #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => key.seal(&nonce, aad, in_out),
-            #[cfg(target_arch = "x86_64")]
             Cipher::ChaCha(key) => key.crypt(true, &nonce, aad, in_out),
-            Cipher::Library(key) => {
-                let nonce = Nonce::assume_unique_for_key(nonce);
-                let tag = key
-                    .seal_in_place_separate_tag(nonce, Aad::from(aad), in_out)
-                    .expect("messages are far below the suites' limit of 64 GiB");
-                tag.as_ref().try_into().expect("AWS-LC's suites have 16-byte tags")
-            }
-            Cipher::Sm4(key) => {
-                let mut tag = [0; TAG_BYTES];
-                key.seal_detached(&nonce, aad, in_out, &mut tag)
-                    .expect("messages are far below the suites' limit of 64 GiB");
-                tag
-            }
+            Cipher::Library(key) => key
+                .seal(&nonce, aad, in_out)
+                .expect("messages are far below the suites' limit of 64 GiB"),
+            Cipher::Sm4(key) => key.seal(&nonce, aad, in_out),
         }
     }
 
@@ -231,7 +197,6 @@ impl AeadKey {
         source: &[u8],
     ) -> [u8; TAG_BYTES] {
         match &self.cipher {
-            #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => key.seal_from(&nonce, aad, out, filled, source),
             _ => {
                 assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
@@ -254,27 +219,18 @@ impl AeadKey {
         in_out: &mut [u8],
     ) -> Result<(), Unauthentic> {
         match &self.cipher {
-            #[cfg(target_arch = "x86_64")]
             Cipher::Own(key) => verified(in_out, |text| key.open(&nonce, aad, text)),
-            #[cfg(target_arch = "x86_64")]
             Cipher::ChaCha(key) => verified(in_out, |text| key.crypt(false, &nonce, aad, text)),
             Cipher::Library(key) => {
-                let nonce = Nonce::assume_unique_for_key(nonce);
-                match key.open_in_place(nonce, Aad::from(aad), in_out) {
-                    Ok(_) => Ok(()),
-                    Err(_) => Err(Unauthentic),
-                }
+                let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
+                key.open(&nonce, aad, text, tag).then_some(()).ok_or(Unauthentic)
             }
-            Cipher::Sm4(key) => {
-                let (text, tag) = in_out.split_last_chunk_mut::<TAG_BYTES>().ok_or(Unauthentic)?;
-                key.open_detached(&nonce, aad, text, tag).map_err(|_| Unauthentic)
-            }
+            Cipher::Sm4(key) => verified(in_out, |text| key.open(&nonce, aad, text)),
         }
     }
 }
 
 /// Decrypts the bytes before the tag and compares the tag. `open` returns the expected tag.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 fn verified(
     in_out: &mut [u8],
@@ -288,14 +244,12 @@ fn verified(
 }
 
 impl Cipher {
-    #[cfg(target_arch = "x86_64")]
     fn own(key: &[u8; 32], width: Width) -> Option<Self> {
         Some(Self::Own(GcmKey::new(key, width)?))
     }
 
-    fn library(algorithm: &'static aead::Algorithm, key: &[u8; 32]) -> Self {
-        let key = UnboundKey::new(algorithm, key).expect("AWS-LC's suites take 32-byte keys");
-        Self::Library(LessSafeKey::new(key))
+    fn library(aead: Library, key: &[u8; 32]) -> Self {
+        Self::Library(LibraryKey::new(aead, key).expect("these AEADs take 32-byte keys"))
     }
 }
 

@@ -10,10 +10,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use curve25519_dalek::scalar::clamp_integer;
 use data_encoding::BASE32_NOPAD_NOCASE;
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use thiserror::Error;
+use wraith_aws_lc::ed25519;
+use wraith_aws_lc::hash::Digest;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::Unauthentic;
@@ -53,7 +53,8 @@ impl NodeId {
         u_of_prime_order(&self.0).ok_or(InvalidNodeId::Point)
     }
 
-    /// Verifies this identity's signature over `message` (RFC 8032, strict).
+    /// Verifies this identity's signature over `message` (RFC 8032, without the cofactor). R has to
+    /// be canonical and not the neutral point, and s below the order.
     ///
     /// # Errors
     /// [`Unauthentic`] if the signature belongs to another key or message, or is malleable, or if
@@ -64,8 +65,10 @@ impl NodeId {
         signature: &[u8; SIGNATURE_BYTES],
     ) -> Result<(), Unauthentic> {
         self.noise_public().map_err(|_| Unauthentic)?;
-        let key = VerifyingKey::from_bytes(&self.0).map_err(|_| Unauthentic)?;
-        key.verify_strict(message, &Signature::from_bytes(signature)).map_err(|_| Unauthentic)
+        // The key has prime order, so R has it too, unless it is the neutral point.
+        let is_neutral = signature[0] == 1 && signature[1..32] == [0; 31];
+        let is_good = !is_neutral && ed25519::verify(&self.0, message, signature);
+        is_good.then_some(()).ok_or(Unauthentic)
     }
 }
 
@@ -109,47 +112,53 @@ impl<'de> serde::Deserialize<'de> for NodeId {
     }
 }
 
-/// An identity with its secret key. Wiped when dropped.
+/// An identity with its secret key: the seed, followed by the public key. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
-pub struct SecretIdentity(SigningKey);
+pub struct SecretIdentity(Zeroizing<[u8; 64]>);
 
 impl SecretIdentity {
     /// Generates an identity with the [system's randomness](crate::rand::fill). Store its
     /// [seed](Self::seed) to use it again.
     #[must_use]
     pub fn generate() -> Self {
-        Self(SigningKey::from_bytes(&crate::rand::secret()))
+        Self(ed25519::key_pair(&crate::rand::secret()))
     }
 
     /// Derives the identity from a seed: 32 uniformly random bytes, kept secret.
     #[must_use]
     pub fn from_seed(seed: [u8; 32]) -> Self {
-        let seed = Zeroizing::new(seed);
-        Self(SigningKey::from_bytes(&seed))
+        Self(ed25519::key_pair(&Zeroizing::new(seed)))
     }
 
     /// Returns the seed. Anyone with the seed can act as this identity.
     #[must_use]
     pub fn seed(&self) -> &[u8; 32] {
-        self.0.as_bytes()
+        self.0.first_chunk().expect("it is the first half")
     }
 
     /// Returns the public key.
     #[must_use]
     pub fn node_id(&self) -> NodeId {
-        NodeId(self.0.verifying_key().to_bytes())
+        NodeId(*self.0.last_chunk().expect("it is the second half"))
     }
 
     /// Signs `message` (RFC 8032).
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
-        self.0.sign(message).to_bytes()
+        ed25519::sign(&self.0, message)
     }
 
     /// Returns the Noise static secret: the clamped first half of SHA-512(seed).
     #[must_use]
     pub fn noise_static(&self) -> Zeroizing<[u8; 32]> {
-        Zeroizing::new(clamp_integer(self.0.to_scalar_bytes()))
+        let (hash, _) = Digest::Sha512.of(self.seed());
+        let hash = Zeroizing::new(hash);
+        let mut secret = Zeroizing::new([0; 32]);
+        secret.copy_from_slice(&hash[..32]);
+        // The clamping of RFC 7748 §5.
+        secret[0] &= 0b1111_1000;
+        secret[31] = secret[31] & 0b0111_1111 | 0b0100_0000;
+        secret
     }
 }
 

@@ -14,10 +14,8 @@ use std::fmt;
 
 use aes::Aes256Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use wraith_kernels::aes_gcm::RoundKeys;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
-
-#[cfg(target_arch = "x86_64")]
-use crate::x86::RoundKeys;
 
 /// Length in bytes of a sample and of its mask: an AES block.
 pub const SAMPLE_BYTES: usize = 16;
@@ -28,7 +26,6 @@ pub struct MaskKey(Cipher);
 
 #[derive(Clone, ZeroizeOnDrop)]
 enum Cipher {
-    #[cfg(target_arch = "x86_64")]
     X86(RoundKeys),
     Portable(Aes256Enc),
 }
@@ -38,7 +35,6 @@ impl MaskKey {
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         let key = Zeroizing::new(key);
-        #[cfg(target_arch = "x86_64")]
         if let Some(keys) = RoundKeys::new(&*key) {
             return Self(Cipher::X86(keys));
         }
@@ -50,7 +46,6 @@ impl MaskKey {
     #[inline]
     pub fn mask(&self, sample: &[u8; SAMPLE_BYTES]) -> [u8; SAMPLE_BYTES] {
         match &self.0 {
-            #[cfg(target_arch = "x86_64")]
             Cipher::X86(keys) => keys.encrypt(sample),
             Cipher::Portable(cipher) => {
                 let mut block = Array::from(*sample);
@@ -70,7 +65,6 @@ impl MaskKey {
         sample: &[u8; SAMPLE_BYTES],
     ) -> ([u8; SAMPLE_BYTES], [u8; SAMPLE_BYTES]) {
         match (&a.0, &b.0) {
-            #[cfg(target_arch = "x86_64")]
             (Cipher::X86(a), Cipher::X86(b)) => RoundKeys::encrypt_pair(a, b, sample),
             _ => (a.mask(sample), b.mask(sample)),
         }

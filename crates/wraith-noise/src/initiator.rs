@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::kem::ml_kem_768 as kem;
+use wraith_crypto::ml_kem_768 as kem;
 use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use snow::Error;
 use snow::types::{Kem, Random};
-use wraith_crypto::kem::ml_kem_768 as kem;
+use wraith_crypto::ml_kem_768 as kem;
 use zeroize::Zeroizing;
 
 /// ML-KEM-768 in the role of one side.

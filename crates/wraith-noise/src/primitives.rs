@@ -1,5 +1,6 @@
 //! Adapter from `wraith-crypto` to the traits of snow. The handshake of the transport and those of
-//! `wraith-session` are built on it; no other crate should need it.
+//! `wraith-session` are built on it; no other crate should need it. The only hash function is
+//! SHA-256; `wraith-session` adds the others.
 //!
 //! The caller generates the ephemeral keys and the KEM seed beforehand, so there is no random
 //! source. A handshake state is therefore a function of its inputs, and can be tested with
@@ -16,7 +17,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice, KemChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Kem, Random};
 use wraith_crypto::elligator::EphemeralKey;
-use wraith_crypto::hash::{Algorithm, Hasher};
+use wraith_crypto::hash::Sha256;
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, agree};
 use zeroize::Zeroizing;
 
@@ -108,13 +109,10 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
-        let function = match choice {
-            HashChoice::SHA256 => HashFunction::Sha256,
-            HashChoice::SHA512 => HashFunction::Sha512,
-            HashChoice::Blake2s => HashFunction::Blake2s,
-            HashChoice::Blake2b => HashFunction::Blake2b,
-        };
-        Some(Box::new(HashState { function, running: function.algorithm().hasher() }))
+        match choice {
+            HashChoice::SHA256 => Some(Box::new(HashState(Sha256::new()))),
+            _ => None,
+        }
     }
 
     fn resolve_cipher(&self, _: &CipherChoice) -> Option<Box<dyn Cipher>> {
@@ -187,75 +185,31 @@ impl Dh for X25519 {
     }
 }
 
-/// Hash function of the Noise framework (revision 34, §12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HashFunction {
-    /// FIPS 180-4, 32 bytes.
-    Sha256,
-    /// FIPS 180-4, 64 bytes.
-    Sha512,
-    /// RFC 7693, 32 bytes.
-    Blake2s,
-    /// RFC 7693, 64 bytes.
-    Blake2b,
-}
-
-impl HashFunction {
-    /// Every hash function.
-    pub const ALL: [Self; 4] = [Self::Sha256, Self::Sha512, Self::Blake2s, Self::Blake2b];
-
-    /// Returns the algorithm that computes it.
-    #[must_use]
-    pub const fn algorithm(self) -> Algorithm {
-        match self {
-            Self::Sha256 => Algorithm::Sha256,
-            Self::Sha512 => Algorithm::Sha512,
-            Self::Blake2s => Algorithm::Blake2s,
-            Self::Blake2b => Algorithm::Blake2b,
-        }
-    }
-
-    /// Returns its name as part of a Noise protocol name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sha256 => "SHA256",
-            Self::Sha512 => "SHA512",
-            Self::Blake2s => "BLAKE2s",
-            Self::Blake2b => "BLAKE2b",
-        }
-    }
-}
-
-struct HashState {
-    function: HashFunction,
-    running: Hasher,
-}
+struct HashState(Sha256);
 
 impl Hash for HashState {
     fn name(&self) -> &'static str {
-        self.function.name()
+        "SHA256"
     }
 
     fn block_len(&self) -> usize {
-        self.function.algorithm().block_bytes()
+        Sha256::BLOCK_BYTES
     }
 
     fn hash_len(&self) -> usize {
-        self.function.algorithm().digest_bytes()
+        Sha256::DIGEST_BYTES
     }
 
     fn reset(&mut self) {
-        self.running = self.function.algorithm().hasher();
+        self.0 = Sha256::new();
     }
 
     fn input(&mut self, data: &[u8]) {
-        self.running.update(data);
+        self.0.update(data);
     }
 
     fn result(&mut self, out: &mut [u8]) {
-        let running = std::mem::replace(&mut self.running, self.function.algorithm().hasher());
-        running.finish_into(out);
+        out[..Sha256::DIGEST_BYTES].copy_from_slice(&std::mem::take(&mut self.0).finish());
     }
 }
 

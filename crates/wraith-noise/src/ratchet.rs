@@ -13,7 +13,7 @@ use rand_core::CryptoRng;
 use thiserror::Error;
 use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_crypto::kdf;
-use wraith_crypto::kem::ml_kem_768::{
+use wraith_crypto::ml_kem_768::{
     self as kem, CIPHERTEXT_BYTES, DecapsulationKey, ENCAPSULATION_KEY_BYTES,
 };
 use zeroize::{ZeroizeOnDrop, Zeroizing};

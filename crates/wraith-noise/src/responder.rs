@@ -5,7 +5,7 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::kem::ml_kem_768 as kem;
+use wraith_crypto::ml_kem_768 as kem;
 use wraith_crypto::{SecretIdentity, TAG_BYTES, Wiped, elligator, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 

@@ -39,6 +39,7 @@ use wraith_crypto::{NodeId, Policy, Wiped};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver};
 use zeroize::Zeroizing;
 
+use crate::hash::SuiteResolver;
 use crate::key::StaticKey;
 use crate::protocol::Protocol;
 use crate::session::Session;
@@ -250,7 +251,7 @@ impl HandshakeInputs {
         };
         let local = local.as_ref().map(|key| key.pair.clone());
         let (ephemeral, local, suite) = (self.ephemeral.clone(), local.clone(), protocol.suite);
-        let resolver = Resolver { ephemeral, local: local.clone(), suite, kem };
+        let resolver = SuiteResolver(Resolver { ephemeral, local: local.clone(), suite, kem });
         let mut builder = Builder::with_resolver(protocol.params(), Box::new(resolver))
             .prologue(prologue)
             .expect("there is no other prologue");

@@ -5,6 +5,7 @@
 mod bytes;
 pub mod fragment;
 mod handshake;
+mod hash;
 mod key;
 mod protocol;
 pub mod ratchet;
@@ -18,6 +19,7 @@ pub use handshake::{
     HANDSHAKE_MESSAGE_BYTES_MAX, HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder,
     HandshakeError, ReadOutcome,
 };
+pub use hash::HashFunction;
 pub use key::StaticKey;
 pub use protocol::{Pattern, Protocol, UnknownProtocol};
 pub use session::{
@@ -32,4 +34,3 @@ pub use vault::FileVault;
 /// needs no seed and cannot fail: without randomness the process ends.
 pub use wraith_crypto::rand::System as SystemRng;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};
-pub use wraith_noise::primitives::HashFunction;

@@ -12,7 +12,8 @@ use snow::params::{
 };
 use thiserror::Error;
 use wraith_crypto::{Policy, Suite};
-use wraith_noise::primitives::HashFunction;
+
+use crate::hash::HashFunction;
 
 /// Represents ML-KEM-768 in the parameters, because snow names no newer KEM. The resolver of
 /// `wraith-noise` computes ML-KEM-768.

@@ -22,6 +22,7 @@ use wraith_crypto::{AeadKey, NodeId, SecretIdentity, Suite, TAG_BYTES, Wiped};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver, nonce};
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::hash::SuiteResolver;
 use crate::session::TEXT_BYTES_MAX;
 
 const VERSION: u8 = 1;
@@ -131,7 +132,7 @@ fn state(
     );
     let kem = MlKem::Encapsulates(Zeroizing::default());
     let suite = Suite::ChaCha20Poly1305;
-    let resolver = Resolver { ephemeral, local: local.cloned(), suite, kem };
+    let resolver = SuiteResolver(Resolver { ephemeral, local: local.cloned(), suite, kem });
     let mut builder = Builder::with_resolver(params, Box::new(resolver))
         .prologue(context)
         .expect("there is no other prologue");

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use wraith_crypto::agree::x25519_public;
-use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, encapsulate};
+use wraith_crypto::ml_kem_768::{DecapsulationKey, encapsulate};
 use wraith_crypto::{MaskKey, equal, kdf};
 
 use crate::measure::{Class, Plan, Times, timed};

@@ -3,29 +3,10 @@
 
 use std::fmt;
 
-use super::{AeadKey, Suite};
-#[cfg(target_arch = "x86_64")]
-use crate::x86::Width;
+use wraith_kernels::aes_gcm::Width;
+use wraith_kernels::{chacha20_poly1305, sm4};
 
-/// Returns whether this processor has instructions for AES and GHASH. Without them
-/// ChaCha20-Poly1305 is the faster suite.
-#[must_use]
-pub fn aes_hardware() -> bool {
-    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-    {
-        std::arch::is_x86_feature_detected!("aes")
-            && std::arch::is_x86_feature_detected!("pclmulqdq")
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        // On AArch64 "aes" includes the polynomial multiplication that GHASH needs.
-        std::arch::is_aarch64_feature_detected!("aes")
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
-    {
-        false
-    }
-}
+use super::{AeadKey, Suite, aes_hardware};
 
 /// Implementation of a suite. The fastest one on this processor is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +20,8 @@ pub enum Implementation {
     Ifma,
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
-    /// Our own, only for SM4-GCM: every processor. Its [backend](super::Algorithm::backend) names
-    /// the processor features in use.
+    /// Our own, only for SM4-GCM: every processor. [`implementation`] names the
+    /// processor features in use.
     Sm4,
 }
 
@@ -53,14 +34,9 @@ impl Implementation {
     pub fn is_available(self) -> bool {
         match self {
             Self::AwsLc | Self::Sm4 => true,
-            #[cfg(target_arch = "x86_64")]
             Self::Vaes512 => Width::Bits512.is_available(),
-            #[cfg(target_arch = "x86_64")]
             Self::Vaes256 => Width::Bits256.is_available(),
-            #[cfg(target_arch = "x86_64")]
-            Self::Ifma => super::chacha::own_is_available(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Vaes512 | Self::Vaes256 | Self::Ifma => false,
+            Self::Ifma => chacha20_poly1305::features().is_some(),
         }
     }
 }
@@ -88,7 +64,7 @@ pub fn implementation(suite: Suite) -> String {
         (Implementation::AwsLc, Suite::Aes256Gcm) => {
             format!("{implementation}, no AES instructions")
         }
-        (Implementation::Sm4, _) => suite.algorithm().backend().to_string(),
+        (Implementation::Sm4, _) => format!("own ({})", sm4::Implementation::best().features()),
         _ => implementation.to_string(),
     }
 }

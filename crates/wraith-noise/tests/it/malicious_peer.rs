@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::kem::ml_kem_768::{
+use wraith_crypto::ml_kem_768::{
     self as kem, CIPHERTEXT_BYTES, DecapsulationKey, ENCAPSULATION_KEY_BYTES,
 };
 use wraith_crypto::{AeadKey, TAG_BYTES, agree, kdf};

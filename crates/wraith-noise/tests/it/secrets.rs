@@ -5,7 +5,7 @@ use std::hint::black_box;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::kem::ml_kem_768 as kem;
+use wraith_crypto::ml_kem_768 as kem;
 use wraith_crypto::{agree, kdf};
 use wraith_noise::*;
 use zeroize::ZeroizeOnDrop;

@@ -18,7 +18,7 @@
 //! that this prekey adds.
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
-use wraith_crypto::kem::ml_kem_768::ENCAPSULATION_KEY_BYTES;
+use wraith_crypto::ml_kem_768::ENCAPSULATION_KEY_BYTES;
 use wraith_crypto::{NodeId, SecretIdentity};
 
 use super::codec::Reader;

@@ -3,7 +3,7 @@
 
 use rand_core::CryptoRng;
 use wraith_crypto::agree;
-use wraith_crypto::kem::ml_kem_768::{
+use wraith_crypto::ml_kem_768::{
     self as kem, CIPHERTEXT_BYTES, DecapsulationKey, ENCAPSULATION_KEY_BYTES,
 };
 use zeroize::Zeroizing;

@@ -15,7 +15,7 @@
 //! runs a separate ratchet beside the DH ratchet.
 
 use rand_core::CryptoRng;
-use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use zeroize::Zeroizing;
 
 use super::codec::{InvalidEncoding, Reader, Writer};

@@ -24,7 +24,7 @@
 //! associated data of the body's AEAD.
 
 use wraith_crypto::TAG_BYTES;
-use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 
 use super::error::DecryptError;
 use super::padding::padded_len;

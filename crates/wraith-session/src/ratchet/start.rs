@@ -30,7 +30,7 @@
 //! observers, send the messages through encrypted connections.
 
 use rand_core::CryptoRng;
-use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, Policy, SecretIdentity, Suite, aes_hardware, kdf};
 use zeroize::Zeroizing;
 

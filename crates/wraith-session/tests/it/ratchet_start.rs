@@ -1,6 +1,6 @@
 //! Conversations that start from prekeys, and starts that are refused.
 
-use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::ml_kem_768::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity, agree};
 use wraith_session::ratchet::*;
 

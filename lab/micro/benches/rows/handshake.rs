@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_crypto::elligator::{self, EphemeralKey};
-use wraith_crypto::kem::ml_kem_768::{self as kem, DecapsulationKey};
+use wraith_crypto::ml_kem_768::{self as kem, DecapsulationKey};
 use wraith_noise::{
     AccessKey, FinalHello, Initiator, InitiatorHello, Parameters, PendingH1, Policy, Responder,
     ResponderHello, SecretIdentity, Suite,

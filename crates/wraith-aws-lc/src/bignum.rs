@@ -1,0 +1,88 @@
+//! Operations on big integers. Numbers are little-endian limbs.
+
+use std::ptr;
+
+use aws_lc_sys as aws;
+use zeroize::Zeroizing;
+
+use crate::object::{Owned, succeeded};
+
+/// Creates a number. `None` if out of memory, as in all functions of this module.
+fn number(limbs: &[u64]) -> Option<Owned<aws::BIGNUM>> {
+    let bytes: Zeroizing<Vec<u8>> =
+        Zeroizing::new(limbs.iter().flat_map(|limb| limb.to_le_bytes()).collect());
+    // SAFETY: `bytes` has the length passed; a null pointer requests a new number.
+    unsafe { Owned::new(aws::BN_le2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut())) }
+}
+
+/// Returns the number as `count` limbs, into which it fits.
+fn limbs(number: &Owned<aws::BIGNUM>, count: usize) -> Option<Vec<u64>> {
+    let mut limbs = vec![0_u64; count];
+    // SAFETY: `limbs` has room for eight times `count` bytes.
+    let written =
+        unsafe { aws::BN_bn2le_padded(limbs.as_mut_ptr().cast(), 8 * count, number.as_ptr()) };
+    limbs.iter_mut().for_each(|limb| *limb = u64::from_le(*limb));
+    succeeded(written).then_some(limbs)
+}
+
+fn context() -> Option<Owned<aws::BN_CTX>> {
+    // SAFETY: the call has no preconditions.
+    unsafe { Owned::new(aws::BN_CTX_new()) }
+}
+
+/// Returns quotient and remainder. `b` is not zero.
+#[must_use]
+pub fn divide(a: &[u64], b: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+    let (x, y, quotient, remainder) = (number(a)?, number(b)?, number(&[])?, number(&[])?);
+    let context = context()?;
+    // SAFETY: all numbers are alive, and no output is an input.
+    succeeded(unsafe {
+        aws::BN_div(quotient.as_ptr(), remainder.as_ptr(), x.as_ptr(), y.as_ptr(), context.as_ptr())
+    })
+    .then_some(())?;
+    Some((limbs(&quotient, a.len())?, limbs(&remainder, b.len())?))
+}
+
+/// Returns `base^exponent` modulo an odd `modulus`. `base` is below `modulus`. The time depends
+/// only on the lengths.
+#[must_use]
+pub fn power(base: &[u64], exponent: &[u64], modulus: &[u64]) -> Option<Vec<u64>> {
+    let (x, e, n, result) = (number(base)?, number(exponent)?, number(modulus)?, number(&[])?);
+    let context = context()?;
+    // SAFETY: all numbers are alive. A null Montgomery context requests a temporary one.
+    succeeded(unsafe {
+        aws::BN_mod_exp_mont_consttime(
+            result.as_ptr(),
+            x.as_ptr(),
+            e.as_ptr(),
+            n.as_ptr(),
+            context.as_ptr(),
+            ptr::null(),
+        )
+    })
+    .then_some(())?;
+    limbs(&result, modulus.len())
+}
+
+/// Returns the greatest common divisor, in time that depends on the lengths of the numbers and of
+/// the divisor.
+#[must_use]
+pub fn gcd(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+    let (x, y, result) = (number(a)?, number(b)?, number(&[])?);
+    let context = context()?;
+    // SAFETY: all numbers are alive.
+    succeeded(unsafe { aws::BN_gcd(result.as_ptr(), x.as_ptr(), y.as_ptr(), context.as_ptr()) })
+        .then_some(())?;
+    limbs(&result, a.len().max(b.len()))
+}
+
+/// Returns the inverse of `a` modulo `n`. They have no common divisor.
+#[must_use]
+pub fn inverse(a: &[u64], n: &[u64]) -> Option<Vec<u64>> {
+    let (x, y, result) = (number(a)?, number(n)?, number(&[])?);
+    let context = context()?;
+    // SAFETY: all numbers are alive.
+    let made =
+        unsafe { aws::BN_mod_inverse(result.as_ptr(), x.as_ptr(), y.as_ptr(), context.as_ptr()) };
+    (!made.is_null()).then(|| limbs(&result, n.len()))?
+}

@@ -1,0 +1,113 @@
+//! Key derivation.
+//!
+//! | input | function |
+//! |---|---|
+//! | a high-entropy secret | [`derive()`], [`keyed`] (BLAKE3; `derive` and `keyed` of docs/SPEC.md) |
+//! | a password | [`argon2id`] |
+//!
+//! Password hashing is expensive for the verifier, too, so all costs have limits in this module.
+//! Callers may pass cost parameters from a file or a peer without a check.
+
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+pub use crate::argon2id::{Argon2Params, argon2id, argon2id_with};
+
+/// Maximum memory of one password hash, in bytes.
+pub const MEMORY_BYTES_MAX: usize = 1 << 30;
+/// Maximum number of bytes processed for one password hash: sixteen passes over the maximum memory.
+/// Takes about ten seconds.
+pub const WORK_BYTES_MAX: u64 = 16 << 30;
+/// Maximum number of PBKDF2 iterations for a whole output. Takes about as long.
+pub const ITERATIONS_MAX: u64 = 1 << 27;
+
+/// Reason why no key was derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KdfError {
+    /// The function does not support an output of this length.
+    #[error("the function supports outputs of {min} to {max} bytes, not {found}")]
+    OutputLength {
+        /// Least length in bytes.
+        min: usize,
+        /// Maximum length in bytes.
+        max: usize,
+        /// Requested length in bytes.
+        found: usize,
+    },
+    /// The hash function of this name is extendable, so there is no HMAC of it (in `wraith-suite`).
+    #[error("there is no HMAC of {0}")]
+    Hash(&'static str),
+    /// A cost parameter (iterations, passes, lanes or memory) is invalid, or above a limit of this
+    /// module.
+    #[error("the cost parameters are invalid or above the limit")]
+    Cost,
+    /// The salt or another input has an invalid length.
+    #[error("the function does not take an input of this length")]
+    InputLength,
+    /// Out of memory.
+    #[error("there is not enough memory")]
+    Memory,
+}
+
+/// `derive(context, material)`: derives a 32-byte key from both. Every use has its own context.
+#[must_use]
+pub fn derive(context: &'static str, material: &[u8]) -> [u8; 32] {
+    derive_parts(context, &[material])
+}
+
+/// Like [`derive()`], for the concatenation of `parts`.
+#[must_use]
+pub fn derive_parts(context: &'static str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
+    for part in parts {
+        hasher.update(part);
+    }
+    let derived = *Zeroizing::new(hasher.finalize()).as_bytes();
+    // The hasher still holds the last 64 bytes of its input.
+    hasher.zeroize();
+    derived
+}
+
+/// `keyed(key, data)`: a message authentication code and pseudorandom function of 32 bytes.
+#[must_use]
+pub fn keyed(key: &[u8; 32], data: &[u8]) -> [u8; 32] {
+    *blake3::keyed_hash(key, data).as_bytes()
+}
+
+/// Plain BLAKE3.
+#[must_use]
+pub fn hash(data: &[u8]) -> [u8; 32] {
+    *blake3::hash(data).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use data_encoding::HEXLOWER;
+
+    use super::*;
+
+    // From the test vectors published with BLAKE3, input length 0.
+    #[test]
+    fn the_three_modes_match_the_published_vectors() {
+        let key = b"whats the Elvish word for friend";
+        let context = "BLAKE3 2019-12-27 16:29:52 test vectors context";
+        assert_eq!(
+            HEXLOWER.encode(&hash(b"")),
+            "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+        );
+        assert_eq!(
+            HEXLOWER.encode(&keyed(key, b"")),
+            "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26"
+        );
+        assert_eq!(
+            HEXLOWER.encode(&derive(context, b"")),
+            "2cc39783c223154fea8dfb7c1b1660f2ac2dcbd1c1de8277b0b0dd39b7e50d7d"
+        );
+    }
+
+    #[test]
+    fn derivation_from_parts_is_derivation_from_their_concatenation() {
+        assert_eq!(derive_parts("test", &[b"ab", b"", b"c"]), derive("test", b"abc"));
+    }
+}

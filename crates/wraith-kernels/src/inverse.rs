@@ -1,0 +1,379 @@
+//! Modular inversion by divsteps, modulo an odd number, in constant time.
+//!
+//! - Source: Bernstein and Yang, "Fast constant-time gcd computation and modular inversion", 2019,
+//!   with Wuille's start at one half.
+//! - A batch runs 60 steps on the lowest limbs, then applies their matrix to the whole numbers.
+//! - For twenty steps at a time, a register holds both a number and its row of the matrix. The
+//!   packing is that of Pornin, "Optimized binary GCD for modular inversion", 2020.
+//!
+//! The time does not depend on the number. On Zen 4 an inversion takes about 5,000 cycles for 256
+//! bits; an exponentiation takes 13,000.
+#![allow(unsafe_code)]
+
+use std::array;
+
+use zeroize::Zeroize;
+
+/// Bits of a limb, and steps of a batch.
+const BITS: usize = 60;
+const SHORT: usize = 20;
+const MASK: i64 = (1 << BITS) - 1;
+
+/// A signed number: limbs of 60 bits that are not negative, except the last one, which carries the
+/// sign.
+type Signed<const L: usize> = [i64; L];
+
+/// The matrix by which 60 steps transform f and g, times 2^60.
+struct Matrix([i64; 4]);
+
+/// Returns 1 / `number` modulo `modulus`, or zero for zero.
+///
+/// `number` is below `modulus`, which is odd. `inverse` is 1 / `modulus` modulo 2^64.
+pub fn invert<const N: usize>(number: &[u64; N], modulus: &[u64; N], inverse: u64) -> [u64; N] {
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+    if x86::KERNEL.is_available() {
+        return invert_by::<N>(number, modulus, inverse, x86::step);
+    }
+    invert_by::<N>(number, modulus, inverse, portable_step)
+}
+
+/// One step: f, g and the sign before it, and after it.
+type Step = (i64, i64, i64);
+
+#[inline(always)]
+fn invert_by<const N: usize>(
+    number: &[u64; N],
+    modulus: &[u64; N],
+    inverse: u64,
+    step: impl Fn(i64, i64, i64) -> Step + Copy,
+) -> [u64; N] {
+    match N {
+        4 => invert_with::<N, 5>(number, modulus, inverse, step),
+        6 => invert_with::<N, 7>(number, modulus, inverse, step),
+        _ => {
+            const { assert!(N <= 8) };
+            invert_with::<N, 9>(number, modulus, inverse, step)
+        }
+    }
+}
+
+/// Invariants, modulo the modulus: d · number is f, and e · number is g. d and e are above −2 and
+/// below 1 times the modulus.
+#[inline(always)]
+fn invert_with<const N: usize, const L: usize>(
+    number: &[u64; N],
+    modulus: &[u64; N],
+    inverse: u64,
+    step: impl Fn(i64, i64, i64) -> Step + Copy,
+) -> [u64; N] {
+    let modulus: Signed<L> = split(modulus);
+    let (mut f, mut g): (Signed<L>, Signed<L>) = (modulus, split(number));
+    let (mut d, mut e): (Signed<L>, Signed<L>) = ([0; L], [0; L]);
+    e[0] = 1;
+    let mut delta = -1;
+    // g is zero after this number of steps (the convex-hull bound for 64 N bits).
+    let steps = (45_907 * 64 * N + 26_313) / 19_929 + 1;
+    for _ in 0..steps.div_ceil(BITS) {
+        let matrix = matrix(&mut delta, f[0], g[0], step);
+        apply_modulo(&matrix, &mut d, &mut e, &modulus, inverse);
+        apply(&matrix, &mut f, &mut g);
+    }
+    // f is now 1 or −1.
+    let sign = f[L - 1] >> 63;
+    let below = d[L - 1] >> 63;
+    let signed: Signed<L> = array::from_fn(|i| ((d[i] + (modulus[i] & below)) ^ sign) - sign);
+    let signed = carry(&signed);
+    let below = signed[L - 1] >> 63;
+    let positive: Signed<L> = array::from_fn(|i| signed[i] + (modulus[i] & below));
+    let result = join(&carry(&positive));
+    for limbs in [&mut d, &mut e, &mut f, &mut g] {
+        limbs.zeroize();
+    }
+    result
+}
+
+/// Computes the matrix of 60 steps, in three parts of twenty. `delta` is the paper's, minus one
+/// half and negated.
+#[inline(always)]
+fn matrix(
+    delta: &mut i64,
+    mut f: i64,
+    mut g: i64,
+    step: impl Fn(i64, i64, i64) -> Step + Copy,
+) -> Matrix {
+    let [mut u, mut v, mut q, mut r] = short_matrix(delta, f, g, step);
+    let mut last = [u, v, q, r];
+    for _ in 1..BITS / SHORT {
+        // The lowest limbs after the previous part. Each part leaves 20 fewer valid bits.
+        let row = |a: i64, b: i64| a.wrapping_mul(f).wrapping_add(b.wrapping_mul(g)) >> SHORT;
+        (f, g) = (row(last[0], last[1]), row(last[2], last[3]));
+        last = short_matrix(delta, f, g, step);
+        let [a, b, c, d] = last;
+        (u, v, q, r) = (a * u + b * q, a * v + b * r, c * u + d * q, c * v + d * r);
+    }
+    Matrix([u, v, q, r])
+}
+
+/// Computes the matrix of twenty steps, times 2^20.
+///
+/// One register holds the lowest twenty bits of f. Above them, from 2^21 and from 2^42, it holds
+/// the two entries of f's matrix row times −2^20. Another register holds the same for g. A step is
+/// then one addition for each register. The entries are negated because an entry may be 1 but not
+/// −1, and −2^20 fits in 21 bits.
+#[inline(always)]
+fn short_matrix(delta: &mut i64, f: i64, g: i64, step: impl Fn(i64, i64, i64) -> Step) -> [i64; 4] {
+    const LOW: i64 = (1 << SHORT) - 1;
+    let mut f = (f & LOW) - (1 << (2 * SHORT + 1));
+    let mut g = (g & LOW) - (1 << (3 * SHORT + 2));
+    let mut sign = *delta;
+    for _ in 0..SHORT {
+        (f, g, sign) = step(f, g, sign);
+    }
+    *delta = sign;
+    // Each part is signed. A negative part has borrowed from the next one.
+    let parts = |number: i64| {
+        let above = (number + (1 << SHORT)) >> (SHORT + 1);
+        let first = above << (63 - SHORT) >> (63 - SHORT);
+        (-first, -((above - first) >> (SHORT + 1)))
+    };
+    let ((u, v), (q, r)) = (parts(f), parts(g));
+    [u, v, q, r]
+}
+
+/// Computes one step. f and g are swapped if `sign` is negative and g is odd.
+#[inline(always)]
+fn portable_step(f: i64, g: i64, sign: i64) -> Step {
+    let swaps = sign >> 63;
+    let odd = -(g & 1);
+    let sum = g + (((f ^ swaps) - swaps) & odd);
+    let swaps = swaps & odd;
+    (f ^ (swaps & (f ^ g)), sum >> 1, (sign ^ swaps) - 1)
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "simd"))]
+pub(crate) mod x86 {
+    use std::arch::asm;
+
+    use super::{Step, invert_by, portable_step};
+    use crate::detect::{Kernel, Purpose, needs};
+    use crate::self_test::Inputs;
+
+    pub(crate) static KERNEL: Kernel =
+        Kernel::new("modular inverse", needs::X86_64, Purpose::Keys, self_test);
+
+    fn self_test() -> bool {
+        let mut inputs = Inputs::new();
+        (0..4).all(|_| {
+            let (mut number, mut modulus) = (inputs.words::<4>(), inputs.words::<4>());
+            modulus[0] |= 1;
+            (number[3], modulus[3]) = (number[3] >> 1, modulus[3] | 1 << 63);
+            // The inverse of the modulus only has to be the same for both.
+            let by = |step| invert_by(&number, &modulus, modulus[1], step);
+            by(step as fn(_, _, _) -> _) == by(portable_step)
+        })
+    }
+
+    /// Computes one step, with a latency of four cycles for each value that the next step needs.
+    #[inline(always)]
+    pub fn step(mut f: i64, g: i64, mut sign: i64) -> Step {
+        let sum: i64;
+        // SAFETY: the assembly writes only registers.
+        unsafe {
+            asm!(
+                "lea {sum}, [{g} + {f}]",
+                "mov {other}, {g}",
+                "sub {other}, {f}",
+                "mov {swaps}, {sign}",
+                "sar {swaps}, 63",
+                "cmovs {sum}, {other}",
+                "test {g:l}, 1",
+                "cmovz {sum}, {g}",
+                "cmovz {swaps}, {zero}",
+                "test {swaps}, {swaps}",
+                "cmovnz {f}, {g}",
+                "xor {sign}, {swaps}",
+                "dec {sign}",
+                "sar {sum}, 1",
+                f = inout(reg) f, g = in(reg) g, sign = inout(reg) sign, zero = in(reg) 0i64,
+                sum = out(reg) sum, other = out(reg) _, swaps = out(reg) _,
+                options(pure, nomem, nostack),
+            );
+        }
+        (f, sum, sign)
+    }
+}
+
+#[inline(always)]
+fn product(a: i64, b: i64) -> i128 {
+    i128::from(a) * i128::from(b)
+}
+
+/// Applies the matrix to f and g. Their lowest limbs become zero and are shifted out.
+#[inline(always)]
+fn apply<const L: usize>(matrix: &Matrix, f: &mut Signed<L>, g: &mut Signed<L>) {
+    let [u, v, q, r] = matrix.0;
+    let mut above_f = (product(u, f[0]) + product(v, g[0])) >> BITS;
+    let mut above_g = (product(q, f[0]) + product(r, g[0])) >> BITS;
+    for i in 1..L {
+        above_f += product(u, f[i]) + product(v, g[i]);
+        above_g += product(q, f[i]) + product(r, g[i]);
+        f[i - 1] = above_f as i64 & MASK;
+        g[i - 1] = above_g as i64 & MASK;
+        above_f >>= BITS;
+        above_g >>= BITS;
+    }
+    f[L - 1] = above_f as i64;
+    g[L - 1] = above_g as i64;
+}
+
+/// Applies the matrix to d and e, and adds the multiple of the modulus that makes their lowest
+/// limbs zero.
+#[inline(always)]
+fn apply_modulo<const L: usize>(
+    matrix: &Matrix,
+    d: &mut Signed<L>,
+    e: &mut Signed<L>,
+    modulus: &Signed<L>,
+    inverse: u64,
+) {
+    let [u, v, q, r] = matrix.0;
+    let (sign_d, sign_e) = (d[L - 1] >> 63, e[L - 1] >> 63);
+    let mut above_d = product(u, d[0]) + product(v, e[0]);
+    let mut above_e = product(q, d[0]) + product(r, e[0]);
+    // The multiple of the modulus: once for each negative number, and the amount that clears the
+    // lowest limb.
+    let times = |start: i64, lowest: i128| {
+        let lowest = inverse.wrapping_mul(lowest as u64).wrapping_add(start as u64);
+        start - (lowest as i64 & MASK)
+    };
+    let times_d = times((u & sign_d) + (v & sign_e), above_d);
+    let times_e = times((q & sign_d) + (r & sign_e), above_e);
+    above_d = (above_d + product(modulus[0], times_d)) >> BITS;
+    above_e = (above_e + product(modulus[0], times_e)) >> BITS;
+    for i in 1..L {
+        above_d += product(u, d[i]) + product(v, e[i]) + product(modulus[i], times_d);
+        above_e += product(q, d[i]) + product(r, e[i]) + product(modulus[i], times_e);
+        d[i - 1] = above_d as i64 & MASK;
+        e[i - 1] = above_e as i64 & MASK;
+        above_d >>= BITS;
+        above_e >>= BITS;
+    }
+    d[L - 1] = above_d as i64;
+    e[L - 1] = above_e as i64;
+}
+
+/// Propagates carries: all limbs but the last are then at least 0 and below 2^60.
+fn carry<const L: usize>(number: &Signed<L>) -> Signed<L> {
+    let mut above = 0;
+    array::from_fn(|i| {
+        let limb = number[i] + above;
+        above = limb >> BITS;
+        if i + 1 < L { limb & MASK } else { limb }
+    })
+}
+
+fn split<const N: usize, const L: usize>(number: &[u64; N]) -> Signed<L> {
+    array::from_fn(|i| {
+        let (at, shift) = (i * BITS / 64, i * BITS % 64);
+        let limb = |i: usize| if i < N { number[i] } else { 0 };
+        (limb(at) >> shift | (limb(at + 1) << 1) << (63 - shift)) as i64 & MASK
+    })
+}
+
+/// Joins the limbs of a number that is not negative.
+fn join<const N: usize, const L: usize>(number: &Signed<L>) -> [u64; N] {
+    array::from_fn(|i| {
+        let (at, shift) = (64 * i / BITS, 64 * i % BITS);
+        let low = number[at] as u64 >> shift;
+        let above = (number[at + 1] as u64) << (BITS - shift);
+        low | above
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_the_portable_one() {
+        let bytes = crate::tests::bytes(16 * 500);
+        for (pair, delta) in bytes.as_chunks::<16>().0.iter().zip(-250..) {
+            let [f, g] = [0, 8].map(|at| i64::from_le_bytes(*pair[at..].first_chunk().unwrap()));
+            let (f, g) = (f >> 2 | 1, g >> 2);
+            for g in [g, g | 1, g & !1, 0, 1, -1] {
+                for delta in [delta, 0, -1, 1] {
+                    assert_eq!(
+                        x86::step(f, g, delta),
+                        portable_step(f, g, delta),
+                        "{f} {g} {delta}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Multiplies a by b modulo `modulus`, one bit at a time.
+    fn multiply<const N: usize>(a: &[u64; N], b: &[u64; N], modulus: &[u64; N]) -> [u64; N] {
+        let plus = |a: &[u64; N], b: &[u64; N]| {
+            let (mut carry, mut borrow) = (false, false);
+            let (mut sum, mut less) = ([0; N], [0; N]);
+            for i in 0..N {
+                (sum[i], carry) = a[i].carrying_add(b[i], carry);
+                (less[i], borrow) = sum[i].borrowing_sub(modulus[i], borrow);
+            }
+            if borrow && !carry { sum } else { less }
+        };
+        (0..64 * N).rev().fold([0; N], |product, i| {
+            let product = plus(&product, &product);
+            if b[i / 64] >> (i % 64) & 1 == 1 { plus(&product, a) } else { product }
+        })
+    }
+
+    fn inverses_undo<const N: usize>(modulus: [u64; N]) {
+        let inverse = (0..6).fold(1u64, |inverse, _| {
+            inverse.wrapping_mul(2u64.wrapping_sub(modulus[0].wrapping_mul(inverse)))
+        });
+        let mut one = [0; N];
+        one[0] = 1;
+        let mut last = modulus;
+        last[0] -= 1;
+        let bytes = crate::tests::bytes(8 * N * 100);
+        let random = bytes.chunks_exact(8 * N).map(|chunk| {
+            let mut number: [u64; N] =
+                array::from_fn(|i| u64::from_le_bytes(chunk[8 * i..8 * i + 8].try_into().unwrap()));
+            number[N - 1] %= modulus[N - 1];
+            number
+        });
+        let powers = (0..64 * N - 1).map(|i| {
+            let mut power = [0; N];
+            power[i / 64] = 1 << (i % 64);
+            power
+        });
+        let powers = powers.filter(|power| power.iter().rev().lt(modulus.iter().rev()));
+        for number in [one, last].into_iter().chain(powers).chain(random) {
+            let inverted = invert(&number, &modulus, inverse);
+            assert!(inverted.iter().rev().lt(modulus.iter().rev()));
+            assert_eq!(multiply(&number, &inverted, &modulus), one, "{number:x?}");
+        }
+        assert_eq!(invert(&[0; N], &modulus, inverse), [0; N]);
+    }
+
+    #[test]
+    fn a_number_times_its_inverse_is_one() {
+        // The order of SM2, the prime of P-224, 2^256 − 189, 2^384 − 317 and 2^512 − 569.
+        inverses_undo([
+            0x53bb_f409_39d5_4123,
+            0x7203_df6b_21c6_052b,
+            u64::MAX,
+            0xffff_fffe_ffff_ffff,
+        ]);
+        inverses_undo([1, 0xffff_ffff_0000_0000, u64::MAX, 0xffff_ffff]);
+        inverses_undo([u64::MAX - 188, u64::MAX, u64::MAX, u64::MAX]);
+        let mut large = [u64::MAX; 6];
+        large[0] -= 316;
+        inverses_undo(large);
+        let mut large = [u64::MAX; 8];
+        large[0] -= 568;
+        inverses_undo(large);
+    }
+}

@@ -1,0 +1,280 @@
+//! The compression function of SHA-384 and SHA-512 (FIPS 180-4, §6.4.2).
+//!
+//! With AVX-512 and BMI2 both register files of the processor work on each round:
+//!
+//! - The words e to h are in general registers.
+//! - The words a to d are in vector registers. There a rotation with its xor, and the majority, are
+//!   one instruction each.
+//! - The two halves of the state exchange T1 and d. Each transfer may take several rounds before
+//!   its value is needed.
+//! - The schedule is computed alongside, two words at a time.
+//!
+//! This takes 3.7 cycles per byte on Zen 4, for any number of blocks. With all rounds in general
+//! registers, the lower bound is 3.5 cycles per byte; measured without the schedule, it is 4.6.
+//! AWS-LC takes 6.0.
+//!
+//! Other processors use AWS-LC. The portable twin is [`sha2`](crate::sha2).
+#![allow(unsafe_code)]
+
+/// Returns the processor features in use, or `None` without the kernel.
+#[must_use]
+pub fn features() -> Option<&'static str> {
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+    if x86::KERNEL.is_available() {
+        return Some(x86::KERNEL.features());
+    }
+    None
+}
+
+/// Absorbs `blocks`, whole blocks of 128 bytes. Returns `false`, with nothing absorbed, without the
+/// kernel.
+#[must_use]
+#[allow(unused_variables, reason = "without the kernel")]
+pub fn compress(state: &mut [u64; 8], blocks: &[u8]) -> bool {
+    debug_assert!(blocks.len().is_multiple_of(128), "whole blocks");
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+    if x86::KERNEL.is_available() {
+        // SAFETY: the kernel is available, so the processor has the instructions.
+        unsafe { x86::compress(state, blocks) };
+        return true;
+    }
+    false
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "simd"))]
+pub(crate) mod x86 {
+    use core::arch::asm;
+    use core::arch::x86_64::*;
+
+    use zeroize::optimization_barrier;
+
+    use crate::detect::{Kernel, Purpose, needs};
+    use crate::self_test::Inputs;
+    use crate::sha2::{self, K_512 as K};
+
+    /// Computes a round. `h` becomes the new `e`, and `d` the new `a`.
+    ///
+    /// The order of the instructions decides the speed. The compiler's order takes a third more
+    /// time; this order was found by trying many.
+    macro_rules! round {
+        ($schedule:expr, $j:expr, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {
+            // SAFETY: it reads a word of the schedule and writes only registers. It is not marked
+            // pure, because the compiler would then gather the code between rounds in one place.
+            unsafe {
+                asm!(
+                    "add {h}, [{schedule} + {j}]",
+                    "mov {r}, {f}",
+                    "vmovq {u}, {d}",
+                    "andn {t}, {e}, {g}",
+                    "rorx {p}, {e}, 14",
+                    "and {r}, {e}",
+                    "vprorq {z}, {a}, 39",
+                    "vprorq {x}, {a}, 28",
+                    "rorx {q}, {e}, 18",
+                    "add {h}, {r}",
+                    "rorx {s}, {e}, 41",
+                    "vprorq {y}, {a}, 34",
+                    "xor {p}, {q}",
+                    "vpternlogq {x}, {y}, {z}, 0x96",
+                    "add {h}, {t}",
+                    "xor {p}, {s}",
+                    "lea {q}, [{h}+{p}]",
+                    "add {h}, {u}",
+                    "add {h}, {p}",
+                    "vmovdqa {d}, {a}",
+                    "vpternlogq {d}, {b}, {c}, 0xe8",
+                    "vmovq {t1}, {q}",
+                    "vpaddq {d}, {d}, {t1}",
+                    "vpaddq {d}, {d}, {x}",
+                    a = in(xmm_reg) $a, b = in(xmm_reg) $b, c = in(xmm_reg) $c, d = inout(xmm_reg) $d,
+                    e = in(reg) $e, f = in(reg) $f, g = in(reg) $g, h = inout(reg) $h,
+                    p = out(reg) _, q = out(reg) _, r = out(reg) _, s = out(reg) _, t = out(reg) _, u = out(reg) _,
+                    x = out(xmm_reg) _, y = out(xmm_reg) _, z = out(xmm_reg) _, t1 = out(xmm_reg) _,
+                    schedule = in(reg) $schedule, j = const 8 * ($j),
+                    options(nostack)
+                )
+            }
+        };
+    }
+
+    pub(crate) static KERNEL: Kernel =
+        Kernel::new("SHA-512", needs::AVX512_BMI2, Purpose::Bulk, self_test);
+
+    fn self_test() -> bool {
+        let data: [u8; 512] = Inputs::new().bytes();
+        (1..=4).all(|blocks| {
+            let data = &data[..128 * blocks];
+            let (mut state, mut expected) = ([blocks as u64; 8], [blocks as u64; 8]);
+            sha2::compress_512(&mut expected, data);
+            // SAFETY: the processor has the instructions when a self-test runs.
+            unsafe { compress(&mut state, data) };
+            state == expected
+        })
+    }
+
+    /// The words W[j] + K[j].
+    #[repr(C, align(64))]
+    struct Schedule([u64; 80]);
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
+    pub(super) fn compress(state: &mut [u64; 8], blocks: &[u8]) {
+        let mut schedule = Schedule([0; 80]);
+        let ([a, b, c, d], efgh) =
+            ([state[0], state[1], state[2], state[3]], [state[4], state[5], state[6], state[7]]);
+        let abcd = [a, b, c, d].map(|word| _mm_cvtsi64_si128(word.cast_signed()));
+        let mut halves = (abcd, efgh);
+        for block in blocks.as_chunks::<128>().0 {
+            compress_block(&mut halves, block, &mut schedule);
+        }
+        let (abcd, efgh) = halves;
+        let abcd = abcd.map(|word| _mm_cvtsi128_si64(word).cast_unsigned());
+        for (state, new) in state.iter_mut().zip(abcd.into_iter().chain(efgh)) {
+            *state = new;
+        }
+        schedule = Schedule([0; 80]);
+        optimization_barrier(&schedule);
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
+    fn compress_block(
+        halves: &mut ([__m128i; 4], [u64; 4]),
+        block: &[u8; 128],
+        schedule: &mut Schedule,
+    ) {
+        let mut words = load(block);
+        let ([mut a, mut b, mut c, mut d], [mut e, mut f, mut g, mut h]) = *halves;
+        // All writes and reads of the schedule go through one pointer; no reference intervenes.
+        let all = schedule.0.as_mut_ptr();
+        for (i, words) in words.into_iter().enumerate() {
+            // SAFETY: there are 16 words, and eight pairs.
+            unsafe { put(all, 2 * i, words) };
+        }
+        for base in [0, 16, 32, 48, 64] {
+            // SAFETY: there are 80 words.
+            let now = unsafe { all.add(base) };
+            macro_rules! twos { ($($i:literal [$($first:tt)*] [$($second:tt)*])*) => {$(
+                round!(now, 2 * $i, $($first)*);
+                if base < 64 {
+                    extend(&mut words, $i);
+                    // SAFETY: there are 80 words, and base is at most 48.
+                    unsafe { put(all, base + 16 + 2 * $i, words[$i]) };
+                }
+                round!(now, 2 * $i + 1, $($second)*);
+            )*} }
+            twos!(
+                0 [a b c d e f g h] [d a b c h e f g]
+                1 [c d a b g h e f] [b c d a f g h e]
+                2 [a b c d e f g h] [d a b c h e f g]
+                3 [c d a b g h e f] [b c d a f g h e]
+                4 [a b c d e f g h] [d a b c h e f g]
+                5 [c d a b g h e f] [b c d a f g h e]
+                6 [a b c d e f g h] [d a b c h e f g]
+                7 [c d a b g h e f] [b c d a f g h e]
+            );
+        }
+        for (state, new) in halves.0.iter_mut().zip([a, b, c, d]) {
+            *state = _mm_add_epi64(*state, new);
+        }
+        for (state, new) in halves.1.iter_mut().zip([e, f, g, h]) {
+            *state = state.wrapping_add(new);
+        }
+    }
+
+    /// Returns the words of a block, two in each vector.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn load(block: &[u8; 128]) -> [__m128i; 8] {
+        let swap = _mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+        let mut words = [_mm_setzero_si128(); 8];
+        for (words, bytes) in words.iter_mut().zip(block.as_chunks::<16>().0) {
+            // SAFETY: the reference covers 16 readable bytes.
+            *words = _mm_shuffle_epi8(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }, swap);
+        }
+        words
+    }
+
+    /// Replaces two words of the schedule by the words sixteen places later.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn extend(words: &mut [__m128i; 8], i: usize) {
+        let at = |k: usize| words[(i + k) % 8];
+        let (w15, w7, w2) =
+            (_mm_alignr_epi8::<8>(at(1), at(0)), _mm_alignr_epi8::<8>(at(5), at(4)), at(7));
+        let (x, y) = (_mm_ror_epi64::<1>(w15), _mm_ror_epi64::<8>(w15));
+        let sigma0 = _mm_ternarylogic_epi64::<0x96>(x, y, _mm_srli_epi64::<7>(w15));
+        let (x, y) = (_mm_ror_epi64::<19>(w2), _mm_ror_epi64::<61>(w2));
+        let sigma1 = _mm_ternarylogic_epi64::<0x96>(x, y, _mm_srli_epi64::<6>(w2));
+        words[i] = _mm_add_epi64(_mm_add_epi64(at(0), w7), _mm_add_epi64(sigma0, sigma1));
+    }
+
+    /// Writes `words` plus their constants to `schedule`, from word `j` on.
+    ///
+    /// # Safety
+    /// The schedule has 80 writable words, and `j` is at most 78.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn put(schedule: *mut u64, j: usize, words: __m128i) {
+        let constants = &K[j..j + 2];
+        // SAFETY: two constants are readable, and two words are writable by the caller's contract.
+        unsafe {
+            let constants = _mm_loadu_si128(constants.as_ptr().cast());
+            _mm_storeu_si128(schedule.add(j).cast(), _mm_add_epi64(words, constants));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sha2::compress_512;
+    use crate::tests::bytes;
+
+    #[test]
+    fn every_number_of_blocks_at_every_alignment_is_as_the_portable_code_has_it() {
+        let data = bytes(128 * 40 + 8);
+        for blocks in 0..=40 {
+            let data = &data[blocks % 8..][..128 * blocks];
+            let (mut expected, mut state) = ([blocks as u64; 8], [blocks as u64; 8]);
+            compress_512(&mut expected, data);
+            if !compress(&mut state, data) {
+                return crate::tests::unchecked("this processor has no AVX-512");
+            }
+            assert_eq!(state, expected, "{blocks} blocks");
+        }
+    }
+
+    /// SHA-512 of "abc", a message of one block.
+    #[test]
+    fn one_block_is_as_fips_180_4_has_it() {
+        let mut block = [0; 128];
+        block[..4].copy_from_slice(b"abc\x80");
+        block[127] = 24;
+        let initial = [
+            0x6a09_e667_f3bc_c908,
+            0xbb67_ae85_84ca_a73b,
+            0x3c6e_f372_fe94_f82b,
+            0xa54f_f53a_5f1d_36f1,
+            0x510e_527f_ade6_82d1,
+            0x9b05_688c_2b3e_6c1f,
+            0x1f83_d9ab_fb41_bd6b,
+            0x5be0_cd19_137e_2179,
+        ];
+        let expected = [
+            0xddaf_35a1_9361_7aba,
+            0xcc41_7349_ae20_4131,
+            0x12e6_fa4e_89a9_7ea2,
+            0x0a9e_eee6_4b55_d39a,
+            0x2192_992a_274f_c1a8,
+            0x36ba_3c23_a3fe_ebbd,
+            0x454d_4423_643c_e80e,
+            0x2a9a_c94f_a54c_a49f,
+        ];
+        let (mut state, mut portable) = (initial, initial);
+        compress_512(&mut portable, &block);
+        assert_eq!(portable, expected);
+        if compress(&mut state, &block) {
+            assert_eq!(state, expected);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Every AEAD by name, behind one trait. The transport seals its packets with
+//! [`PacketKey`](super::PacketKey) instead.
+
+use thiserror::Error;
+
+use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc, chacha};
+use crate::algorithm::algorithms;
+use crate::{Backend, Suite};
+
+/// A key that seals and opens messages.
+///
+/// Invariant kept by the callers: no nonce seals twice under one key. AES-GCM-SIV tolerates a
+/// repeated nonce, and then reveals which messages are equal.
+pub trait Aead: Send + Sync {
+    /// Returns the algorithm.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Returns the length of this key's tags in bytes: the algorithm's, unless the key was created
+    /// for another length.
+    fn tag_bytes(&self) -> usize {
+        self.algorithm().tag_bytes()
+    }
+
+    /// Returns the length of this key's nonces in bytes, likewise.
+    fn nonce_bytes(&self) -> usize {
+        self.algorithm().nonce_bytes()
+    }
+
+    /// Returns the maximum length of a text for this key in bytes, likewise.
+    fn text_max(&self) -> u64 {
+        self.algorithm().text_max()
+    }
+
+    /// Encrypts `in_out` in place and writes the tag over it and `aad`.
+    ///
+    /// # Errors
+    /// [`AeadError`] if the nonce or `tag` has the wrong length, or if the text is longer than
+    /// [`Self::text_max`]. Nothing has changed then.
+    fn seal_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError>;
+
+    /// Verifies and decrypts `in_out` in place.
+    ///
+    /// # Errors
+    /// As [`Self::seal_detached`], and [`AeadError::Unauthentic`], which leaves zeros in `in_out`.
+    fn open_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError>;
+
+    /// Returns the ciphertext of `text`, followed by the tag.
+    ///
+    /// # Errors
+    /// As [`Self::seal_detached`].
+    fn seal(&self, nonce: &[u8], aad: &[u8], text: &[u8]) -> Result<Vec<u8>, AeadError> {
+        let tag_bytes = self.tag_bytes();
+        let mut sealed = Vec::with_capacity(text.len() + tag_bytes);
+        sealed.extend_from_slice(text);
+        sealed.resize(text.len() + tag_bytes, 0);
+        let (in_out, tag) = sealed.split_at_mut(text.len());
+        self.seal_detached(nonce, aad, in_out, tag)?;
+        Ok(sealed)
+    }
+
+    /// Returns the plaintext of `sealed`, ciphertext ‖ tag.
+    ///
+    /// # Errors
+    /// As [`Self::open_detached`].
+    fn open(&self, nonce: &[u8], aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, AeadError> {
+        let at = sealed.len().checked_sub(self.tag_bytes());
+        let (text, tag) = sealed.split_at(at.ok_or(AeadError::Unauthentic)?);
+        let mut text = text.to_vec();
+        self.open_detached(nonce, aad, &mut text, tag)?;
+        Ok(text)
+    }
+}
+
+/// Reason why nothing was sealed or opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AeadError {
+    /// The key has the wrong length.
+    #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
+    KeyLength {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length of the key in bytes.
+        found: usize,
+    },
+    /// The nonce has the wrong length.
+    #[error("a nonce of {algorithm} has {expected} bytes here, not {found}")]
+    NonceLength {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length required by the key, in bytes.
+        expected: usize,
+        /// Length of the nonce in bytes.
+        found: usize,
+    },
+    /// The nonce is empty, where any other length is allowed: [`AesGcm::seal_with_nonce`].
+    #[error("the nonce is empty: {algorithm} needs at least one byte")]
+    EmptyNonce {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+    },
+    /// The tag has the wrong length.
+    #[error("a tag of {algorithm} has {expected} bytes here, not {found}")]
+    TagLength {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length of the key's tags in bytes.
+        expected: usize,
+        /// Length of the tag in bytes.
+        found: usize,
+    },
+    /// The text is longer than the key may seal under one nonce.
+    #[error("{algorithm} seals at most {max} bytes at once here")]
+    TooLong {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Maximum length in bytes.
+        max: u64,
+    },
+    /// The key, the nonce, the associated data, the text or the tag differs from that of the
+    /// sealing.
+    #[error("not authentic: wrong key, or damaged")]
+    Unauthentic,
+}
+
+algorithms! {
+    /// An AEAD.
+    "AEAD";
+    Aes128Gcm = "AES-128-GCM", "NIST SP 800-38D";
+    Aes192Gcm = "AES-192-GCM", "NIST SP 800-38D";
+    Aes256Gcm = "AES-256-GCM", "NIST SP 800-38D";
+    Aes128Ccm = "AES-128-CCM", "NIST SP 800-38C";
+    Aes192Ccm = "AES-192-CCM", "NIST SP 800-38C";
+    Aes256Ccm = "AES-256-CCM", "NIST SP 800-38C";
+    Aes128GcmSiv = "AES-128-GCM-SIV", "RFC 8452";
+    Aes256GcmSiv = "AES-256-GCM-SIV", "RFC 8452";
+    ChaCha20Poly1305 = "ChaCha20-Poly1305", "RFC 8439";
+    XChaCha20Poly1305 = "XChaCha20-Poly1305", "draft-irtf-cfrg-xchacha";
+    Aegis128L = "AEGIS-128L", "RFC 10032";
+    Aegis128X2 = "AEGIS-128X2", "RFC 10032";
+    Aegis256 = "AEGIS-256", "RFC 10032";
+    Aegis256X2 = "AEGIS-256X2", "RFC 10032";
+    Sm4Gcm = "SM4-GCM", "RFC 8998";
+    Sm4Ccm = "SM4-CCM", "RFC 8998";
+}
+
+impl Algorithm {
+    /// Returns the algorithm of a packet suite.
+    #[must_use]
+    pub const fn of_suite(suite: Suite) -> Self {
+        match suite {
+            Suite::Aes256Gcm => Self::Aes256Gcm,
+            Suite::ChaCha20Poly1305 => Self::ChaCha20Poly1305,
+            Suite::Sm4Gcm => Self::Sm4Gcm,
+        }
+    }
+
+    /// Returns the length of a key in bytes.
+    #[must_use]
+    pub const fn key_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes128Ccm | Aes128GcmSiv | Sm4Gcm | Sm4Ccm | Aegis128L | Aegis128X2 => 16,
+            Aes192Gcm | Aes192Ccm => 24,
+            Aes256Gcm | Aes256Ccm | Aes256GcmSiv | ChaCha20Poly1305 | XChaCha20Poly1305 => 32,
+            Aegis256 | Aegis256X2 => 32,
+        }
+    }
+
+    /// Returns the length of a nonce in bytes. Nonces of 24 bytes or more may be random. Shorter
+    /// ones have to be counters, or random for at most 2^32 messages (2^48 for AEGIS-128).
+    #[must_use]
+    pub const fn nonce_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            XChaCha20Poly1305 => 24,
+            Aegis128L | Aegis128X2 => 16,
+            Aegis256 | Aegis256X2 => 32,
+            _ => 12,
+        }
+    }
+
+    /// Returns the length of a tag in bytes.
+    #[must_use]
+    pub const fn tag_bytes(self) -> usize {
+        16
+    }
+
+    /// Returns the maximum length of a text in bytes:
+    ///
+    /// - 2^36 - 32 for GCM (SP 800-38D §5.2.1.1),
+    /// - 2^24 - 1 for CCM with its 12-byte nonce,
+    /// - 2^36 for AES-GCM-SIV,
+    /// - 2^38 - 64 for ChaCha20,
+    /// - 2^61 - 1 for AEGIS.
+    #[must_use]
+    pub const fn text_max(self) -> u64 {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm | Sm4Gcm => (1 << 36) - 32,
+            Aes128Ccm | Aes192Ccm | Aes256Ccm | Sm4Ccm => (1 << 24) - 1,
+            Aes128GcmSiv | Aes256GcmSiv => 1 << 36,
+            ChaCha20Poly1305 | XChaCha20Poly1305 => (1 << 38) - 64,
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => (1 << 61) - 1,
+        }
+    }
+
+    /// Returns the implementation on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
+            Aes128Ccm | Aes192Ccm | Aes256Ccm => crate::block_cipher::aes_backend(),
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
+            Sm4Gcm | Sm4Ccm => crate::cipher::sm4::backend(),
+            ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::backend(),
+            _ => Backend::AwsLc,
+        }
+    }
+
+    /// Creates a key from its bytes.
+    ///
+    /// # Errors
+    /// [`AeadError::KeyLength`].
+    pub fn key(self, key: &[u8]) -> Result<Box<dyn Aead>, AeadError> {
+        use Algorithm::*;
+        let wrong = AeadError::KeyLength { algorithm: self, found: key.len() };
+        if key.len() != self.key_bytes() {
+            return Err(wrong);
+        }
+        let key: Option<Box<dyn Aead>> = match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm => super::gcm::by_name(key),
+            Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
+                aegis::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
+            ChaCha20Poly1305 | XChaCha20Poly1305 => {
+                chacha::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
+            Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
+            Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),
+            Aes128GcmSiv | Aes256GcmSiv => {
+                aws_lc::Key::new(self, key).map(|key| Box::new(key) as _)
+            }
+        };
+        key.ok_or(wrong)
+    }
+
+    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
+    pub(crate) const fn check(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: usize,
+    ) -> Result<(), AeadError> {
+        self.lengths().check(nonce, text, tag)
+    }
+
+    /// Returns the lengths of the algorithm's keys.
+    const fn lengths(self) -> Lengths {
+        Lengths {
+            algorithm: self,
+            nonce_bytes: self.nonce_bytes(),
+            tag_bytes: self.tag_bytes(),
+            text_max: self.text_max(),
+        }
+    }
+
+    /// Does [`Self::check`] for sealing. Returns the room for the tag.
+    pub(super) fn check_seal<'a>(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: &'a mut [u8],
+    ) -> Result<&'a mut [u8; TAG_BYTES], AeadError> {
+        self.check(nonce, text, tag.len())?;
+        let found = tag.len();
+        tag.try_into().map_err(|_| self.tag_length(found))
+    }
+
+    /// Does [`Self::check`] for opening. Returns the tag.
+    pub(super) fn check_open<'a>(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: &'a [u8],
+    ) -> Result<&'a [u8; TAG_BYTES], AeadError> {
+        self.check(nonce, text, tag.len())?;
+        let found = tag.len();
+        tag.try_into().map_err(|_| self.tag_length(found))
+    }
+
+    /// Returns the error for a nonce of `found` bytes.
+    pub(super) const fn nonce_length(self, found: usize) -> AeadError {
+        AeadError::NonceLength { algorithm: self, expected: self.nonce_bytes(), found }
+    }
+
+    /// Returns the error for a tag of `found` bytes.
+    pub(super) const fn tag_length(self, found: usize) -> AeadError {
+        AeadError::TagLength { algorithm: self, expected: self.tag_bytes(), found }
+    }
+}
+
+/// Lengths that a key accepts, in most cases those of its algorithm.
+#[derive(Clone, Copy)]
+pub(super) struct Lengths {
+    pub(super) algorithm: Algorithm,
+    pub(super) nonce_bytes: usize,
+    pub(super) tag_bytes: usize,
+    pub(super) text_max: u64,
+}
+
+impl Lengths {
+    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
+    pub(super) const fn check(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: usize,
+    ) -> Result<(), AeadError> {
+        let Self { algorithm, nonce_bytes, tag_bytes, text_max } = self;
+        if nonce.len() != nonce_bytes {
+            let found = nonce.len();
+            return Err(AeadError::NonceLength { algorithm, expected: nonce_bytes, found });
+        }
+        if tag != tag_bytes {
+            return Err(AeadError::TagLength { algorithm, expected: tag_bytes, found: tag });
+        }
+        if text as u64 > text_max {
+            return Err(AeadError::TooLong { algorithm, max: text_max });
+        }
+        Ok(())
+    }
+}

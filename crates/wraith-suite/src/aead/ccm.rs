@@ -1,0 +1,219 @@
+//! CCM (NIST SP 800-38C, RFC 3610) with AES and with SM4 (RFC 8998): CBC-MAC and counter mode under
+//! one key.
+
+use std::fmt;
+
+use zeroize::ZeroizeOnDrop;
+
+use super::algorithm::Lengths;
+use super::{Aead, AeadError, Algorithm};
+use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
+use wraith_kernels::aes::Aes;
+use wraith_kernels::sm4::Sm4;
+
+/// A key of AES-CCM. Nonces have 12 bytes and tags 16, or other lengths after
+/// [`Self::with_lengths`]. Wiped when dropped.
+pub struct AesCcm(Ccm<Aes>);
+
+impl AesCcm {
+    /// Creates a key from 16, 24 or 32 bytes. Returns `None` for another length.
+    #[must_use]
+    pub fn new(key: &[u8]) -> Option<Self> {
+        Self::with_lengths(key, 12, 16)
+    }
+
+    /// Creates a key for nonces of 7 to 13 bytes and tags of 4, 6, … 16. Shorter nonces allow
+    /// longer texts: less than 2^(8 · (15 - `nonce_bytes`)) bytes. Returns `None` for another
+    /// length.
+    #[must_use]
+    pub fn with_lengths(key: &[u8], nonce_bytes: usize, tag_bytes: usize) -> Option<Self> {
+        let algorithm = match key.len() {
+            16 => Algorithm::Aes128Ccm,
+            24 => Algorithm::Aes192Ccm,
+            _ => Algorithm::Aes256Ccm,
+        };
+        let fits = (7..=13).contains(&nonce_bytes)
+            && (4..=16).contains(&tag_bytes)
+            && tag_bytes.is_multiple_of(2);
+        let cipher = Aes::new(key).filter(|_| fits)?;
+        Some(Self(Ccm { cipher, lengths: lengths(algorithm, nonce_bytes, tag_bytes) }))
+    }
+}
+
+/// A key of SM4-CCM, with nonces of 12 bytes and tags of 16. Wiped when dropped.
+pub struct Sm4Ccm(Ccm<Sm4>);
+
+impl Sm4Ccm {
+    /// Expands a key.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(Ccm { cipher: Sm4::new(key), lengths: lengths(Algorithm::Sm4Ccm, 12, 16) })
+    }
+}
+
+/// A key of either cipher. Invariant: `lengths` are valid for CCM.
+struct Ccm<C> {
+    cipher: C,
+    lengths: Lengths,
+}
+
+/// Returns the lengths of a key with nonces of 7 to 13 bytes. The nonce and the encoded text length
+/// share 15 bytes.
+const fn lengths(algorithm: Algorithm, nonce_bytes: usize, tag_bytes: usize) -> Lengths {
+    let text_max = u64::MAX >> (8 * (nonce_bytes - 7));
+    Lengths { algorithm, nonce_bytes, tag_bytes, text_max }
+}
+
+impl<C: BlockCipher> Ccm<C> {
+    fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        self.lengths.check(nonce, in_out.len(), tag.len())?;
+        let whole = self.crypt::<true>(nonce, aad, in_out);
+        tag.copy_from_slice(&whole[..tag.len()]);
+        Ok(())
+    }
+
+    fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        self.lengths.check(nonce, in_out.len(), tag.len())?;
+        let whole = self.crypt::<false>(nonce, aad, in_out);
+        if crate::equal(&whole[..tag.len()], tag) {
+            return Ok(());
+        }
+        in_out.fill(0);
+        Err(AeadError::Unauthentic)
+    }
+
+    /// Encrypts or decrypts, and returns the untruncated tag.
+    fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Block {
+        let mut counter = [0; BLOCK];
+        counter[0] = 14 - self.lengths.nonce_bytes as u8;
+        counter[1..=nonce.len()].copy_from_slice(nonce);
+        let mut mac = self.start_mac(&counter, aad, in_out.len());
+        let mut tag_mask = counter;
+        self.cipher.encrypt_block(&mut tag_mask);
+        counter[BLOCK - 1] = 1;
+        let (blocks, end) = in_out.as_chunks_mut();
+        self.cipher.ccm::<SEAL>(&mut mac, &mut counter, blocks);
+        if !end.is_empty() {
+            let mut last = [[0; BLOCK]];
+            last[0][..end.len()].copy_from_slice(end);
+            if SEAL {
+                self.cipher.absorb(&mut mac, &last);
+            }
+            self.cipher.count(&mut counter, &mut last);
+            end.copy_from_slice(&last[0][..end.len()]);
+            if !SEAL {
+                last[0][end.len()..].fill(0);
+                self.cipher.absorb(&mut mac, &last);
+            }
+        }
+        add(&mut mac, &tag_mask);
+        mac
+    }
+
+    /// Starts the CBC-MAC with the first block and the associated data (SP 800-38C appendix A.2).
+    fn start_mac(&self, counter: &Block, aad: &[u8], text: usize) -> Block {
+        let mut first = *counter;
+        first[0] |=
+            u8::from(!aad.is_empty()) << 6 | (((self.lengths.tag_bytes - 2) / 2) << 3) as u8;
+        let length_bytes = 15 - self.lengths.nonce_bytes;
+        first[BLOCK - length_bytes..]
+            .copy_from_slice(&(text as u64).to_be_bytes()[8 - length_bytes..]);
+        let mut mac = [0; BLOCK];
+        self.cipher.absorb(&mut mac, &[first]);
+        if aad.is_empty() {
+            return mac;
+        }
+        let mut block = [0; BLOCK];
+        let length = (aad.len() as u64).to_be_bytes();
+        let prefix = match aad.len() as u64 {
+            0..0xff00 => 2,
+            0xff00..0x1_0000_0000 => 6,
+            _ => 10,
+        };
+        if prefix == 2 {
+            block[..2].copy_from_slice(&length[6..]);
+        } else {
+            block[..2].copy_from_slice(&[0xff, if prefix == 6 { 0xfe } else { 0xff }]);
+            block[2..prefix].copy_from_slice(&length[10 - prefix..]);
+        }
+        let (head, rest) = aad.split_at(aad.len().min(BLOCK - prefix));
+        block[prefix..prefix + head.len()].copy_from_slice(head);
+        self.cipher.absorb(&mut mac, &[block]);
+        let (blocks, end) = rest.as_chunks();
+        self.cipher.absorb(&mut mac, blocks);
+        if !end.is_empty() {
+            let mut block = [0; BLOCK];
+            block[..end.len()].copy_from_slice(end);
+            self.cipher.absorb(&mut mac, &[block]);
+        }
+        mac
+    }
+}
+
+macro_rules! key {
+    ($name:ident) => {
+        impl Aead for $name {
+            fn algorithm(&self) -> Algorithm {
+                self.0.lengths.algorithm
+            }
+
+            fn tag_bytes(&self) -> usize {
+                self.0.lengths.tag_bytes
+            }
+
+            fn nonce_bytes(&self) -> usize {
+                self.0.lengths.nonce_bytes
+            }
+
+            fn text_max(&self) -> u64 {
+                self.0.lengths.text_max
+            }
+
+            fn seal_detached(
+                &self,
+                nonce: &[u8],
+                aad: &[u8],
+                in_out: &mut [u8],
+                tag: &mut [u8],
+            ) -> Result<(), AeadError> {
+                self.0.seal(nonce, aad, in_out, tag)
+            }
+
+            fn open_detached(
+                &self,
+                nonce: &[u8],
+                aad: &[u8],
+                in_out: &mut [u8],
+                tag: &[u8],
+            ) -> Result<(), AeadError> {
+                self.0.open(nonce, aad, in_out, tag)
+            }
+        }
+
+        impl ZeroizeOnDrop for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let algorithm = self.0.lengths.algorithm;
+                f.debug_struct(stringify!($name))
+                    .field("algorithm", &algorithm)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+key!(AesCcm);
+key!(Sm4Ccm);

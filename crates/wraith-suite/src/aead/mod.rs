@@ -1,0 +1,21 @@
+//! Authenticated encryption (AEAD) by name ([`Algorithm`]) and by type. The transport seals its
+//! packets with [`PacketKey`](wraith_crypto::PacketKey) instead.
+//!
+//! Invariant, which callers must keep: no nonce is used for two seals under one key.
+
+mod aegis;
+mod algorithm;
+mod aws_lc;
+mod ccm;
+mod chacha;
+mod gcm;
+pub mod key_wrap;
+mod sm4_gcm;
+
+pub use algorithm::{Aead, AeadError, Algorithm};
+pub use ccm::{AesCcm, Sm4Ccm};
+pub use gcm::AesGcm;
+pub use wraith_crypto::aead::{
+    AeadKey, Implementation, NONCE_BYTES, PacketKey, Sm4Gcm, Suite, TAG_BYTES, Unauthentic,
+    aes_hardware, implementation,
+};

@@ -1,0 +1,249 @@
+//! Unauthenticated modes of block ciphers (NIST SP 800-38A and 38E, GB/T 17964). An attacker that
+//! modifies a ciphertext also modifies the plaintext. Use an [`aead`](crate::aead) unless a format
+//! demands one of these modes.
+//!
+//! A [`Cipher`] keeps its position, so a text can be passed in pieces. ECB and CBC accept only
+//! whole blocks ([`pad`] fills the last one), the other modes any length. XTS accepts one whole
+//! data unit at a time, of 16 bytes or more; each unit advances the unit number.
+//!
+//! | mode | forbidden |
+//! |---|---|
+//! | ECB | more than one block of anything but random data |
+//! | CBC, CFB | a predictable IV |
+//! | CTR, OFB | the same IV twice under one key |
+//! | XTS | any use but the sectors of a disk |
+//!
+//! All modes: at most 2^48 blocks under one key. Beyond that, collisions of 16-byte blocks become
+//! likely.
+
+mod aes;
+pub mod sm4;
+mod stream;
+
+use std::hint::black_box;
+
+use thiserror::Error;
+
+use crate::Backend;
+use crate::algorithm::algorithms;
+
+/// Length of a block in bytes, for every cipher in this module.
+pub const BLOCK_BYTES: usize = 16;
+
+/// Encryption or decryption of one text, under one key and IV. Use an instance for one direction
+/// only.
+pub trait Cipher: Send {
+    /// Returns the algorithm.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Encrypts the next piece in place.
+    ///
+    /// # Errors
+    /// [`CipherError::Partial`] if the mode does not take this length. Nothing has changed then.
+    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
+
+    /// Decrypts the next piece in place.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`].
+    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
+}
+
+/// Reason why nothing was encrypted or decrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CipherError {
+    /// The key has the wrong length.
+    #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
+    KeyLength {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length of the key in bytes.
+        found: usize,
+    },
+    /// The IV has the wrong length.
+    #[error("an IV of {algorithm} has {} bytes, not {found}", algorithm.iv_bytes())]
+    IvLength {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length of the IV in bytes.
+        found: usize,
+    },
+    /// The two halves of an XTS key are equal (FIPS 140-3 IG C.I).
+    #[error("the two halves of the key are the same")]
+    EqualHalves,
+    /// The text does not consist of whole blocks, or an XTS data unit is too short or too long.
+    #[error("{algorithm} does not take a text of {found} bytes: it takes {}", algorithm.takes())]
+    Partial {
+        /// The algorithm in use.
+        algorithm: Algorithm,
+        /// Length of the text in bytes.
+        found: usize,
+    },
+    /// The decrypted text does not end with valid padding ([`pad`]): the key is wrong, or the text
+    /// was modified.
+    #[error("invalid padding: wrong key, or damaged")]
+    Padding,
+}
+
+algorithms! {
+    /// A block cipher with its mode.
+    "cipher";
+    Aes128Ecb = "AES-128-ECB", "NIST SP 800-38A";
+    Aes192Ecb = "AES-192-ECB", "NIST SP 800-38A";
+    Aes256Ecb = "AES-256-ECB", "NIST SP 800-38A";
+    Aes128Cbc = "AES-128-CBC", "NIST SP 800-38A";
+    Aes192Cbc = "AES-192-CBC", "NIST SP 800-38A";
+    Aes256Cbc = "AES-256-CBC", "NIST SP 800-38A";
+    Aes128Ctr = "AES-128-CTR", "NIST SP 800-38A";
+    Aes192Ctr = "AES-192-CTR", "NIST SP 800-38A";
+    Aes256Ctr = "AES-256-CTR", "NIST SP 800-38A";
+    Aes128Cfb = "AES-128-CFB", "NIST SP 800-38A";
+    Aes192Cfb = "AES-192-CFB", "NIST SP 800-38A";
+    Aes256Cfb = "AES-256-CFB", "NIST SP 800-38A";
+    Aes128Ofb = "AES-128-OFB", "NIST SP 800-38A";
+    Aes192Ofb = "AES-192-OFB", "NIST SP 800-38A";
+    Aes256Ofb = "AES-256-OFB", "NIST SP 800-38A";
+    Aes128Xts = "AES-128-XTS", "NIST SP 800-38E";
+    Aes256Xts = "AES-256-XTS", "NIST SP 800-38E";
+    Sm4Ecb = "SM4-ECB", "GB/T 17964";
+    Sm4Cbc = "SM4-CBC", "GB/T 17964";
+    Sm4Ctr = "SM4-CTR", "GB/T 17964";
+    Sm4Cfb = "SM4-CFB", "GB/T 17964";
+    Sm4Ofb = "SM4-OFB", "GB/T 17964";
+    Sm4Xts = "SM4-XTS", "GB/T 17964";
+}
+
+/// Permitted lengths of the pieces of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PieceLength {
+    /// Whole blocks.
+    Blocks,
+    /// Any length.
+    Bytes,
+    /// A data unit of 16 bytes or more.
+    Unit,
+}
+
+impl Algorithm {
+    /// Returns the length of a key in bytes. XTS has two keys, one after the other.
+    #[must_use]
+    pub const fn key_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            Aes128Ecb | Aes128Cbc | Aes128Ctr | Aes128Cfb | Aes128Ofb => 16,
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb => 16,
+            Aes192Ecb | Aes192Cbc | Aes192Ctr | Aes192Cfb | Aes192Ofb => 24,
+            Aes256Ecb | Aes256Cbc | Aes256Ctr | Aes256Cfb | Aes256Ofb | Aes128Xts | Sm4Xts => 32,
+            Aes256Xts => 64,
+        }
+    }
+
+    /// Returns the length of the IV in bytes. For CTR it is the first counter block. For XTS it is
+    /// the number of the first data unit, little-endian. ECB has no IV.
+    #[must_use]
+    pub const fn iv_bytes(self) -> usize {
+        match self {
+            Self::Aes128Ecb | Self::Aes192Ecb | Self::Aes256Ecb | Self::Sm4Ecb => 0,
+            _ => BLOCK_BYTES,
+        }
+    }
+
+    const fn cut(self) -> PieceLength {
+        use Algorithm::*;
+        match self {
+            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => PieceLength::Blocks,
+            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => PieceLength::Blocks,
+            Aes128Xts | Aes256Xts | Sm4Xts => PieceLength::Unit,
+            _ => PieceLength::Bytes,
+        }
+    }
+
+    /// Returns whether a text must consist of whole blocks.
+    #[must_use]
+    pub const fn wants_whole_blocks(self) -> bool {
+        matches!(self.cut(), PieceLength::Blocks)
+    }
+
+    /// Returns the implementation on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        use Algorithm::*;
+        match self {
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::backend(),
+            _ => crate::block_cipher::aes_backend(),
+        }
+    }
+
+    /// Starts a text under `key`, with `iv`.
+    ///
+    /// # Errors
+    /// [`CipherError`] if a length is wrong, or if the halves of an XTS key are equal.
+    pub fn start(self, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, CipherError> {
+        use Algorithm::*;
+        match self {
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::start(self, key, iv),
+            _ => aes::start(self, key, iv),
+        }
+    }
+
+    const fn takes(self) -> &'static str {
+        match self.cut() {
+            PieceLength::Blocks => "whole blocks of 16 bytes",
+            PieceLength::Bytes => "any length",
+            PieceLength::Unit => "data units of 16 bytes to 16 MiB",
+        }
+    }
+}
+
+/// Pads `text` to whole blocks: appends 1 to 16 bytes, each with their count as its value (PKCS #7,
+/// RFC 5652 §6.3).
+pub fn pad(text: &mut Vec<u8>) {
+    let added = BLOCK_BYTES - text.len() % BLOCK_BYTES;
+    text.resize(text.len() + added, added as u8);
+}
+
+/// Returns the length of `text` without the padding from [`pad`].
+///
+/// Constant time with respect to the last block. The caller's reaction to the result usually is
+/// not: with a padding oracle, an attacker that submits ciphertexts of its own can decrypt other
+/// texts. Authenticate first.
+///
+/// # Errors
+/// [`CipherError::Padding`].
+pub fn unpadded_len(text: &[u8]) -> Result<usize, CipherError> {
+    let last: &[u8; BLOCK_BYTES] = text.last_chunk().ok_or(CipherError::Padding)?;
+    let added = last[BLOCK_BYTES - 1];
+    let mut wrong = u8::from(added == 0 || usize::from(added) > BLOCK_BYTES);
+    for (i, byte) in last.iter().rev().enumerate() {
+        // Without the barrier the compiler stops at the first wrong byte.
+        wrong |= black_box(u8::from(i < usize::from(added)) & u8::from(*byte != added));
+    }
+    match text.len().is_multiple_of(BLOCK_BYTES) && wrong == 0 {
+        true => Ok(text.len() - usize::from(added)),
+        false => Err(CipherError::Padding),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpad_removes_exactly_the_padding() {
+        for len in 0..40 {
+            let mut text = vec![7; len];
+            pad(&mut text);
+            assert!(text.len().is_multiple_of(BLOCK_BYTES) && text.len() > len);
+            assert_eq!(unpadded_len(&text), Ok(len));
+            let last = text.len() - 1;
+            for (at, byte) in [(last, 0), (last, 17), (last, 255), (len, 99)] {
+                let mut wrong = text.clone();
+                wrong[at] = byte;
+                assert_eq!(unpadded_len(&wrong), Err(CipherError::Padding), "{len} {at} {byte}");
+            }
+        }
+        assert_eq!(unpadded_len(&[]), Err(CipherError::Padding));
+        assert_eq!(unpadded_len(&[1; 17]), Err(CipherError::Padding));
+    }
+}

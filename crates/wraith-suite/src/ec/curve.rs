@@ -1,0 +1,86 @@
+//! What the suite adds to AWS-LC's curves: object identifiers, digests, and implementations.
+
+use wraith_aws_lc::hash::Digest;
+#[cfg(all(target_arch = "x86_64", feature = "kernels"))]
+use wraith_kernels::p256::P256;
+use zeroize::Zeroizing;
+
+use crate::Backend;
+use crate::encoding::der::Writer;
+use crate::encoding::oid;
+use crate::weierstrass;
+
+pub use wraith_aws_lc::ec::Curve;
+
+/// Properties of a curve beside AWS-LC's.
+pub(crate) trait CurveExt: Copy {
+    /// Returns the object identifier.
+    fn oid(self) -> &'static [u8];
+
+    /// Returns the SHA-2 hash of matching strength.
+    fn digest(self) -> Digest;
+
+    /// Returns our implementation of the curve, if there is one and it may be used.
+    fn own(self) -> Option<&'static dyn weierstrass::Curve>;
+
+    /// Returns the implementation of the curve.
+    fn backend(self) -> Backend;
+
+    /// Returns the implementation of key generation on this processor.
+    fn key_pair_backend(self) -> Backend;
+
+    /// Returns the parameters that identify the curve in an encoded key.
+    fn identifier(self) -> Zeroizing<Vec<u8>>;
+}
+
+impl CurveExt for Curve {
+    fn oid(self) -> &'static [u8] {
+        match self {
+            Self::P224 => oid::P224,
+            Self::P256 => oid::P256,
+            Self::P384 => oid::P384,
+            Self::P521 => oid::P521,
+            Self::BrainpoolP256r1 => oid::BRAINPOOL_P256R1,
+            Self::BrainpoolP384r1 => oid::BRAINPOOL_P384R1,
+            _ => oid::BRAINPOOL_P512R1,
+        }
+    }
+
+    fn digest(self) -> Digest {
+        match self {
+            Self::P224 => Digest::Sha224,
+            Self::P256 | Self::BrainpoolP256r1 => Digest::Sha256,
+            Self::P384 | Self::BrainpoolP384r1 => Digest::Sha384,
+            _ => Digest::Sha512,
+        }
+    }
+
+    fn own(self) -> Option<&'static dyn weierstrass::Curve> {
+        let own: fn() -> &'static dyn weierstrass::Curve = match self {
+            Self::P224 => weierstrass::p224,
+            Self::BrainpoolP256r1 => weierstrass::brainpool_p256r1,
+            Self::BrainpoolP384r1 => weierstrass::brainpool_p384r1,
+            Self::BrainpoolP512r1 => weierstrass::brainpool_p512r1,
+            _ => return None,
+        };
+        weierstrass::KERNEL.is_available().then(own)
+    }
+
+    fn backend(self) -> Backend {
+        Backend::own_or(self.own().map(|_| "portable"), Backend::AwsLc)
+    }
+
+    fn key_pair_backend(self) -> Backend {
+        #[cfg(all(target_arch = "x86_64", feature = "kernels"))]
+        if self == Self::P256 && P256::new().is_some() {
+            return Backend::Own(P256::FEATURES.into());
+        }
+        self.backend()
+    }
+
+    fn identifier(self) -> Zeroizing<Vec<u8>> {
+        let mut parameters = Writer::new();
+        parameters.oid(self.oid());
+        parameters.finish()
+    }
+}

@@ -1,0 +1,149 @@
+//! Compression functions for [`Blocks`](super::blocks::Blocks). AWS-LC computes SHA-1, SHA-224,
+//! SHA-256 and MD5; it uses the SHA instructions of x86-64 and ARM. SHA-384, SHA-512 and SM3 have
+//! our own kernels.
+
+use wraith_aws_lc::hash as aws;
+
+use super::blocks::Compression;
+use wraith_kernels as kernels;
+
+/// Fills `out` with the bytes of `words`.
+fn write_be<const N: usize, W: Copy>(words: &[W], out: &mut [u8], bytes: impl Fn(W) -> [u8; N]) {
+    for (out, word) in out.chunks_mut(N).zip(words) {
+        out.copy_from_slice(&bytes(*word)[..out.len()]);
+    }
+}
+
+macro_rules! compression {
+    ($name:ident, [$word:ty; $words:literal], $block:literal, $length:literal, $start:expr, $compress:expr) => {
+        pub(super) enum $name {}
+
+        impl Compression for $name {
+            type State = [$word; $words];
+            type Block = [u8; $block];
+            type Blocks = [u8; 2 * $block];
+
+            const START: Self::State = $start;
+            const ZERO: Self::State = [0; $words];
+            const EMPTY: Self::Block = [0; $block];
+            const EMPTIES: Self::Blocks = [0; 2 * $block];
+            const LENGTH_BYTES: usize = $length;
+
+            #[inline]
+            fn compress(state: &mut Self::State, blocks: &[u8]) {
+                $compress(state, blocks);
+            }
+
+            fn write(state: &Self::State, out: &mut [u8]) {
+                write_be(state, out, <$word>::to_be_bytes);
+            }
+        }
+    };
+}
+
+// FIPS 180-4, §5.3.
+compression!(Sha1, [u32; 5], 64, 8, SHA_1, aws::compress_sha_1);
+compression!(Sha224, [u32; 8], 64, 8, SHA_224, aws::compress_sha_256);
+compression!(Sha256, [u32; 8], 64, 8, SHA_256, aws::compress_sha_256);
+compression!(Sha384, [u64; 8], 128, 16, SHA_384, sha_512);
+compression!(Sha512, [u64; 8], 128, 16, SHA_512, sha_512);
+compression!(Sha512_256, [u64; 8], 128, 16, SHA_512_256, sha_512);
+// GB/T 32905, §4.1.
+compression!(Sm3, [u32; 8], 64, 8, SM3, kernels::sm3::compress);
+
+/// RFC 1321. Like the others, but little-endian.
+pub(super) enum Md5 {}
+
+impl Compression for Md5 {
+    type State = [u32; 4];
+    type Block = [u8; 64];
+    type Blocks = [u8; 128];
+
+    const START: Self::State = [SHA_1[0], SHA_1[1], SHA_1[2], SHA_1[3]];
+    const ZERO: Self::State = [0; 4];
+    const EMPTY: Self::Block = [0; 64];
+    const EMPTIES: Self::Blocks = [0; 128];
+    const LENGTH_BYTES: usize = 8;
+
+    #[inline]
+    fn compress(state: &mut Self::State, blocks: &[u8]) {
+        aws::compress_md5(state, blocks);
+    }
+
+    fn write(state: &Self::State, out: &mut [u8]) {
+        write_be(state, out, u32::to_le_bytes);
+    }
+
+    fn length(bits: u128) -> [u8; 16] {
+        bits.to_le_bytes()
+    }
+}
+
+/// Absorbs blocks of SHA-384 and SHA-512.
+pub(crate) fn sha_512(state: &mut [u64; 8], blocks: &[u8]) {
+    if !kernels::sha512::compress(state, blocks) {
+        aws::compress_sha_512(state, blocks);
+    }
+}
+
+const SHA_1: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+const SHA_224: [u32; 8] = [
+    0xc105_9ed8,
+    0x367c_d507,
+    0x3070_dd17,
+    0xf70e_5939,
+    0xffc0_0b31,
+    0x6858_1511,
+    0x64f9_8fa7,
+    0xbefa_4fa4,
+];
+const SHA_256: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+const SHA_384: [u64; 8] = [
+    0xcbbb_9d5d_c105_9ed8,
+    0x629a_292a_367c_d507,
+    0x9159_015a_3070_dd17,
+    0x152f_ecd8_f70e_5939,
+    0x6733_2667_ffc0_0b31,
+    0x8eb4_4a87_6858_1511,
+    0xdb0c_2e0d_64f9_8fa7,
+    0x47b5_481d_befa_4fa4,
+];
+const SHA_512: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];
+const SHA_512_256: [u64; 8] = [
+    0x2231_2194_fc2b_f72c,
+    0x9f55_5fa3_c84c_64c2,
+    0x2393_b86b_6f53_b151,
+    0x9638_7719_5940_eabd,
+    0x9628_3ee2_a88e_ffe3,
+    0xbe5e_1e25_5386_3992,
+    0x2b01_99fc_2c85_b8aa,
+    0x0eb7_2ddc_81c5_2ca2,
+];
+const SM3: [u32; 8] = [
+    0x7380_166f,
+    0x4914_b2b9,
+    0x1724_42d7,
+    0xda8a_0600,
+    0xa96f_30bc,
+    0x1631_38aa,
+    0xe38d_ee4d,
+    0xb0fb_0e4e,
+];

@@ -1,0 +1,181 @@
+//! CMAC (NIST SP 800-38B, RFC 4493) with AES and SM4, and CBC-MAC (GB/T 15852.1) with SM4.
+
+use std::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::{Algorithm, Mac, same};
+use crate::Unauthentic;
+use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
+use wraith_kernels::aes::Aes;
+use wraith_kernels::sm4::Sm4;
+
+/// CBC over a message. The last 1 to 16 bytes are held back until they are known to be the last;
+/// none if the message is empty so far. Wiped when dropped.
+#[derive(Clone)]
+struct CbcMacState<C: BlockCipher> {
+    algorithm: Algorithm,
+    cipher: C,
+    state: Block,
+    kept: Block,
+    kept_len: usize,
+}
+
+impl<C: BlockCipher> CbcMacState<C> {
+    const fn new(algorithm: Algorithm, cipher: C) -> Self {
+        Self { algorithm, cipher, state: [0; BLOCK], kept: [0; BLOCK], kept_len: 0 }
+    }
+
+    fn update(&mut self, mut data: &[u8]) {
+        if data.len() > BLOCK - self.kept_len {
+            let (fill, rest) = data.split_at(BLOCK - self.kept_len);
+            if self.kept_len > 0 {
+                self.kept[self.kept_len..].copy_from_slice(fill);
+                self.cipher.absorb(&mut self.state, &[self.kept]);
+                data = rest;
+            }
+            // At least one byte is held back.
+            let (blocks, last) = data.split_at((data.len() - 1) / BLOCK * BLOCK);
+            self.cipher.absorb(&mut self.state, blocks.as_chunks().0);
+            (self.kept_len, data) = (0, last);
+        }
+        self.kept[self.kept_len..self.kept_len + data.len()].copy_from_slice(data);
+        self.kept_len += data.len();
+    }
+
+    /// Returns the CBC-MAC tag, with zero padding after the message.
+    fn cbc_mac(&mut self) -> Block {
+        self.kept[self.kept_len..].fill(0);
+        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.state
+    }
+
+    /// Returns the CMAC tag. The subkey of the last block depends on whether that block is whole.
+    fn cmac(&mut self) -> Block {
+        let mut subkey = [0; BLOCK];
+        self.cipher.encrypt_block(&mut subkey);
+        subkey = double(subkey);
+        if self.kept_len < BLOCK {
+            self.kept[self.kept_len..].fill(0);
+            self.kept[self.kept_len] = 0x80;
+            subkey = double(subkey);
+        }
+        add(&mut self.kept, &subkey);
+        subkey.zeroize();
+        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.state
+    }
+}
+
+/// Multiplies a block by x (SP 800-38B §5.3).
+const fn double(block: Block) -> Block {
+    let block = u128::from_be_bytes(block);
+    (block << 1 ^ (0_u128.wrapping_sub(block >> 127) & 0x87)).to_be_bytes()
+}
+
+impl<C: BlockCipher> Drop for CbcMacState<C> {
+    fn drop(&mut self) {
+        self.state.zeroize();
+        self.kept.zeroize();
+    }
+}
+
+/// CMAC with AES. Wiped when dropped.
+#[derive(Clone)]
+pub struct CmacAes(CbcMacState<Aes>);
+
+impl CmacAes {
+    /// Starts a message. Returns `None` unless the key has 16, 24 or 32 bytes.
+    #[must_use]
+    pub fn new(key: &[u8]) -> Option<Self> {
+        let algorithm = match key.len() {
+            16 => Algorithm::CmacAes128,
+            24 => Algorithm::CmacAes192,
+            _ => Algorithm::CmacAes256,
+        };
+        Some(Self(CbcMacState::new(algorithm, Aes::new(key)?)))
+    }
+}
+
+/// CMAC with SM4. Wiped when dropped.
+#[derive(Clone)]
+pub struct CmacSm4(CbcMacState<Sm4>);
+
+impl CmacSm4 {
+    /// Starts a message.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(CbcMacState::new(Algorithm::CmacSm4, Sm4::new(key)))
+    }
+}
+
+/// CBC-MAC with SM4, with zero padding to a whole block (padding method 1; an empty message is one
+/// block of zeros). Wiped when dropped.
+///
+/// It authenticates only messages of one fixed length. An attacker with tags of shorter messages
+/// can forge tags of longer ones, and a message with zeros appended has the same tag. [`CmacSm4`]
+/// has neither flaw.
+#[derive(Clone)]
+pub struct CbcMacSm4(CbcMacState<Sm4>);
+
+impl CbcMacSm4 {
+    /// Starts a message.
+    #[must_use]
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(CbcMacState::new(Algorithm::CbcMacSm4, Sm4::new(key)))
+    }
+}
+
+macro_rules! mac {
+    ($name:ident, $finish:ident) => {
+        impl $name {
+            /// Authenticates the next piece of the message.
+            pub fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            /// Returns the tag of the message.
+            #[must_use]
+            pub fn finish(mut self) -> [u8; BLOCK] {
+                self.0.$finish()
+            }
+
+            /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
+            ///
+            /// # Errors
+            /// [`Unauthentic`] if `tag` is wrong.
+            pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
+                same(&self.finish(), tag)
+            }
+        }
+
+        impl Mac for $name {
+            fn algorithm(&self) -> Algorithm {
+                self.0.algorithm
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            fn finish_into(mut self: Box<Self>, out: &mut [u8]) {
+                out[..BLOCK].copy_from_slice(&self.0.$finish());
+            }
+        }
+
+        impl ZeroizeOnDrop for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let algorithm = self.0.algorithm;
+                f.debug_struct(stringify!($name))
+                    .field("algorithm", &algorithm)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+mac!(CmacAes, cmac);
+mac!(CmacSm4, cmac);
+mac!(CbcMacSm4, cbc_mac);

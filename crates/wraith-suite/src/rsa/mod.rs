@@ -1,0 +1,170 @@
+//! RSA key pairs of 2048 to 4096 bits, a multiple of 8, for [signatures](crate::sign::rsa) and
+//! [encryption](crate::encrypt::rsa).
+//!
+//! AWS-LC generates the keys, checks them and computes with them.
+//!
+//! Reading a key checks that:
+//!
+//! - all its numbers are present (RFC 8017 §A.1.2, with two primes) and consistent;
+//! - the modulus has an allowed length;
+//! - the public exponent is odd and has at most 33 bits;
+//! - the private exponent is below the modulus.
+//!
+//! Private operations are blinded.
+//!
+//! RFC 8017 §3.2 allows several encodings of one private key. Either prime may be first. The
+//! private exponent is any number below the modulus that inverts the public exponent. The number of
+//! such exponents is the greatest common divisor of p - 1 and q - 1, or one more. (Old programs
+//! reduce the private exponent modulo the product of p - 1 and q - 1, new programs modulo their
+//! least common multiple.) A key is written as it was read.
+
+use std::fmt;
+use std::ops::Deref;
+
+use wraith_aws_lc::rsa as aws;
+use zeroize::Zeroizing;
+
+use crate::encoding::EncodingError;
+use crate::encoding::der::Reader;
+use crate::encoding::oid;
+use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+
+#[cfg(test)]
+mod tests;
+
+/// Bits of the shortest modulus.
+pub const BITS_MIN: u32 = 2048;
+/// Bits of the longest modulus.
+pub const BITS_MAX: u32 = 4096;
+/// Default bits of a modulus (128 bits of strength).
+pub(crate) const BITS_DEFAULT: u32 = 3072;
+
+/// The public exponent of new keys, 2^16 + 1.
+const E: u64 = 65_537;
+
+/// NULL, the algorithm parameters of RSA.
+const PARAMETERS: [u8; 2] = [5, 0];
+const IDENTIFIER: AlgorithmIdentifier<'static> =
+    AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&PARAMETERS) };
+
+/// Returns the key if its modulus has an allowed length.
+fn allowed(key: aws::Key) -> Option<aws::Key> {
+    let bits = key.bits();
+    ((BITS_MIN..=BITS_MAX).contains(&bits) && bits.is_multiple_of(8)).then_some(key)
+}
+
+/// A private key. The operations are those of AWS-LC's key.
+pub(crate) struct PrivateKey(aws::Key);
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrivateKey").field("bytes", &self.0.bytes()).finish_non_exhaustive()
+    }
+}
+
+impl Deref for PrivateKey {
+    type Target = aws::Key;
+
+    fn deref(&self) -> &aws::Key {
+        &self.0
+    }
+}
+
+impl PrivateKey {
+    /// Generates a key with a modulus of `bits` bits. Returns `None` if that length is not allowed
+    /// or there is no memory.
+    pub(crate) fn generate(bits: u32) -> Option<Self> {
+        let allowed = (BITS_MIN..=BITS_MAX).contains(&bits) && bits.is_multiple_of(128);
+        allowed.then(|| aws::Key::generate(bits, E)).flatten().map(Self)
+    }
+
+    /// Parses an RSAPrivateKey (RFC 8017 §A.1.2, DER). Returns `None` if it is malformed, or its
+    /// numbers are not consistent.
+    pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
+        if !is_whole(der).is_ok_and(|is_whole| is_whole) {
+            return None;
+        }
+        let key = aws::Key::from_private_der(der).and_then(allowed)?;
+        key.private_exponent().is_some().then_some(Self(key))
+    }
+
+    /// Encodes the key as RSAPrivateKey.
+    pub(crate) fn to_pkcs1(&self) -> Zeroizing<Vec<u8>> {
+        self.0.to_private_der()
+    }
+
+    /// Parses a key in PKCS #8.
+    pub(crate) fn from_pkcs8(der: &[u8]) -> Option<Self> {
+        let info = PrivateKeyInfo::from_der(der).ok()?;
+        // RSAPrivateKey contains the public half; no software writes it a second time.
+        let is_ours = info.algorithm == IDENTIFIER && info.public_key.is_none();
+        is_ours.then(|| Self::from_pkcs1(info.private_key)).flatten()
+    }
+
+    /// Encodes the key as PKCS #8.
+    pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        PrivateKeyInfo::new(IDENTIFIER, &self.to_pkcs1()).to_der()
+    }
+
+    /// Returns the public half.
+    pub(crate) fn public(&self) -> PublicKey {
+        PublicKey(self.0.again())
+    }
+}
+
+/// Returns whether `der` is the RSAPrivateKey of a key with two primes, none of its numbers is
+/// zero, and the private exponent is no longer than the modulus.
+///
+/// AWS-LC also accepts keys with zeros, which it cannot check.
+fn is_whole(der: &[u8]) -> Result<bool, EncodingError> {
+    let mut reader = Reader::of_sequence(der)?;
+    let version = reader.small()?;
+    let mut number = || reader.unsigned();
+    let [n, e, d] = [number()?, number()?, number()?];
+    let [p, q, d_p, d_q, q_inverse] = [number()?, number()?, number()?, number()?, number()?];
+    reader.finish()?;
+    let has_all = [n, e, d, p, q, d_p, d_q, q_inverse].iter().all(|number| !number.is_empty());
+    Ok(version == 0 && has_all && d.len() <= n.len())
+}
+
+/// A public key. The operations are those of AWS-LC's key.
+pub(crate) struct PublicKey(aws::Key);
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PublicKey").field("bytes", &self.0.bytes()).finish_non_exhaustive()
+    }
+}
+
+impl Deref for PublicKey {
+    type Target = aws::Key;
+
+    fn deref(&self) -> &aws::Key {
+        &self.0
+    }
+}
+
+impl PublicKey {
+    /// Parses an RSAPublicKey (RFC 8017 §A.1.1, DER).
+    pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
+        Reader::of_sequence(der).ok()?;
+        aws::Key::from_public_der(der).and_then(allowed).map(Self)
+    }
+
+    /// Encodes the key as RSAPublicKey.
+    pub(crate) fn to_pkcs1(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.to_public_der())
+    }
+
+    /// Parses a key in a SubjectPublicKeyInfo.
+    pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
+        let info = SubjectPublicKeyInfo::from_der(der).ok()?;
+        (info.algorithm == IDENTIFIER).then(|| Self::from_pkcs1(info.key)).flatten()
+    }
+
+    /// Encodes the key as SubjectPublicKeyInfo.
+    pub(crate) fn to_spki(&self) -> Vec<u8> {
+        SubjectPublicKeyInfo { algorithm: IDENTIFIER, key: &self.to_pkcs1() }.to_der()
+    }
+}

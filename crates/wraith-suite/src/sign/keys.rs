@@ -1,0 +1,163 @@
+//! Keys of every signature algorithm, by algorithm.
+
+use super::{Algorithm, SignError, SigningKey, VerifyingKey};
+use super::{ecdsa, ed448, ed25519, ml_dsa, rsa, slh_dsa, sm2};
+use crate::Backend;
+use crate::ec::CurveExt;
+
+/// Family of an algorithm, with its parameters.
+enum Family {
+    Rsa(rsa::Scheme),
+    Ecdsa(ecdsa::Curve),
+    Ed25519,
+    Ed448,
+    Sm2,
+    MlDsa(ml_dsa::Set),
+    SlhDsa,
+}
+
+impl Algorithm {
+    /// Generates a key. RSA keys have 3072 bits.
+    ///
+    /// # Errors
+    /// [`SignError::Failed`].
+    pub fn generate(self) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family() {
+            Family::Rsa(scheme) => {
+                Box::new(rsa::SigningKey::generate(scheme, crate::rsa::BITS_DEFAULT)?)
+            }
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::generate(curve)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::generate()),
+            Family::Ed448 => Box::new(ed448::SigningKey::generate()),
+            Family::Sm2 => Box::new(sm2::SigningKey::generate()),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::generate(set)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::generate(self)?),
+        })
+    }
+
+    /// Parses the output of [`SigningKey::to_raw`].
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn signing_key(self, raw: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family() {
+            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs1(scheme, raw)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_scalar(curve, raw)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::from_raw(raw)?),
+            Family::Ed448 => Box::new(ed448::SigningKey::from_raw(raw)?),
+            Family::Sm2 => Box::new(sm2::SigningKey::from_raw(raw)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_raw(set, raw)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_raw(self, raw)?),
+        })
+    }
+
+    /// Parses a private key for this algorithm in PKCS #8 (DER).
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn signing_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
+        Ok(match self.family() {
+            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs8(scheme, der)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_pkcs8(curve, der)?),
+            Family::Ed25519 => Box::new(ed25519::SigningKey::from_pkcs8(der)?),
+            Family::Ed448 => Box::new(ed448::SigningKey::from_pkcs8(der)?),
+            Family::Sm2 => Box::new(sm2::SigningKey::from_pkcs8(der)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_pkcs8(set, der)?),
+            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_pkcs8(self, der)?),
+        })
+    }
+
+    /// Parses the output of [`VerifyingKey::to_raw`].
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn verifying_key(self, raw: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
+        Ok(match self.family() {
+            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_pkcs1(scheme, raw)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_point(curve, raw)?),
+            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_raw(raw)?),
+            Family::Ed448 => Box::new(ed448::VerifyingKey::from_raw(raw)?),
+            Family::Sm2 => Box::new(sm2::VerifyingKey::from_raw(raw)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_raw(set, raw)?),
+            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_raw(self, raw)?),
+        })
+    }
+
+    /// Parses a public key for this algorithm in SubjectPublicKeyInfo (DER).
+    ///
+    /// # Errors
+    /// [`SignError::InvalidKey`].
+    pub fn verifying_key_spki(self, der: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
+        Ok(match self.family() {
+            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_spki(scheme, der)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_spki(curve, der)?),
+            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_spki(der)?),
+            Family::Ed448 => Box::new(ed448::VerifyingKey::from_spki(der)?),
+            Family::Sm2 => Box::new(sm2::VerifyingKey::from_spki(der)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_spki(set, der)?),
+            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_spki(self, der)?),
+        })
+    }
+
+    /// Returns the implementation on this processor.
+    #[must_use]
+    pub fn backend(self) -> Backend {
+        match self.family() {
+            Family::Ecdsa(curve) => curve.backend(),
+            Family::Rsa(_) | Family::Ed25519 | Family::MlDsa(_) => Backend::AwsLc,
+            Family::Sm2 => crate::sm2::backend(),
+            Family::SlhDsa => slh_dsa::backend(self),
+            Family::Ed448 => Backend::Own("portable".into()),
+        }
+    }
+
+    /// Returns the implementation of key generation on this processor. For most algorithms it is
+    /// the same as [`backend`](Self::backend).
+    #[must_use]
+    pub fn key_pair_backend(self) -> Backend {
+        match self.family() {
+            Family::Rsa(_) => crate::bignum::power_backend(),
+            Family::Ecdsa(curve) => curve.key_pair_backend(),
+            _ => self.backend(),
+        }
+    }
+
+    const fn family(self) -> Family {
+        use ecdsa::Curve;
+        use ml_dsa::Set;
+        use rsa::Scheme;
+        match self {
+            Self::RsaPssSha256 => Family::Rsa(Scheme::PssSha256),
+            Self::RsaPssSha384 => Family::Rsa(Scheme::PssSha384),
+            Self::RsaPssSha512 => Family::Rsa(Scheme::PssSha512),
+            Self::RsaPkcs1Sha256 => Family::Rsa(Scheme::Pkcs1Sha256),
+            Self::RsaPkcs1Sha384 => Family::Rsa(Scheme::Pkcs1Sha384),
+            Self::RsaPkcs1Sha512 => Family::Rsa(Scheme::Pkcs1Sha512),
+            Self::EcdsaP224 => Family::Ecdsa(Curve::P224),
+            Self::EcdsaP256 => Family::Ecdsa(Curve::P256),
+            Self::EcdsaP384 => Family::Ecdsa(Curve::P384),
+            Self::EcdsaP521 => Family::Ecdsa(Curve::P521),
+            Self::EcdsaBrainpoolP256r1 => Family::Ecdsa(Curve::BrainpoolP256r1),
+            Self::EcdsaBrainpoolP384r1 => Family::Ecdsa(Curve::BrainpoolP384r1),
+            Self::EcdsaBrainpoolP512r1 => Family::Ecdsa(Curve::BrainpoolP512r1),
+            Self::Ed25519 => Family::Ed25519,
+            Self::Ed448 => Family::Ed448,
+            Self::Sm2 => Family::Sm2,
+            Self::MlDsa44 => Family::MlDsa(Set::MlDsa44),
+            Self::MlDsa65 => Family::MlDsa(Set::MlDsa65),
+            Self::MlDsa87 => Family::MlDsa(Set::MlDsa87),
+            Self::SlhDsaSha2_128s
+            | Self::SlhDsaSha2_128f
+            | Self::SlhDsaSha2_192s
+            | Self::SlhDsaSha2_192f
+            | Self::SlhDsaSha2_256s
+            | Self::SlhDsaSha2_256f
+            | Self::SlhDsaShake128s
+            | Self::SlhDsaShake128f
+            | Self::SlhDsaShake192s
+            | Self::SlhDsaShake192f
+            | Self::SlhDsaShake256s
+            | Self::SlhDsaShake256f => Family::SlhDsa,
+        }
+    }
+}
