@@ -1,29 +1,12 @@
 //! Options of other programs (croc, rsync, scp, magic-wormhole, sendme, age, openssl) and their
 //! replacements.
 
-use crate::failure::{Exit, Failure};
+use wraith_command_text::foreign::{ForeignOption, LEFT_OUT, option};
 
-/// An option of other programs: its names, the commands where users try it, the reason why it does
-/// not exist, and the replacement.
-struct ForeignOption {
-    names: &'static [&'static str],
-    at: &'static [&'static str],
-    why: &'static str,
-    instead: &'static str,
-}
+use crate::failure::{Exit, Failure};
 
 const BOTH: &[&str] = &["send", "receive"];
 const FILES: &[&str] = &["send", "receive", "listen"];
-const LEFT_OUT: &str = "leave the option out";
-
-const fn option(
-    names: &'static [&'static str],
-    at: &'static [&'static str],
-    why: &'static str,
-    instead: &'static str,
-) -> ForeignOption {
-    ForeignOption { names, at, why, instead }
-}
 
 /// The first entry with the name and the command counts.
 const FOREIGN: &[ForeignOption] = &[

@@ -6,8 +6,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use wraith::{Code, CodeError, Source};
+use wraith_command_text::shell_word;
 
-use crate::args::continuing::{self, shell_word};
+use crate::args::continuing;
 use crate::failure::{Exit, Failure};
 use crate::home;
 

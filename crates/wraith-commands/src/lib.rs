@@ -30,7 +30,6 @@ mod report;
 mod send;
 mod signals;
 mod speed;
-mod sum_line;
 mod usage;
 mod verify;
 

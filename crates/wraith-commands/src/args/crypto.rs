@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-
-use super::units::plain_bytes;
+use wraith_command_text::units::plain_bytes;
 
 #[derive(Args, Clone, Debug)]
 pub struct CryptoArgs {

@@ -6,9 +6,9 @@ mod contacts;
 pub mod continuing;
 pub mod crypto;
 mod doctor;
-mod durations;
 pub mod examples;
 mod headings;
+mod lifetime;
 mod log;
 mod meeting;
 mod pages;
@@ -16,7 +16,6 @@ mod peer;
 mod relay;
 mod shorthand;
 mod speed;
-pub mod units;
 mod verify;
 pub mod version;
 
@@ -27,6 +26,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith::state::ContactName;
+use wraith_command_text::durations;
+use wraith_command_text::units::{RateLimit, Size};
 use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
@@ -46,7 +47,7 @@ pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;
 use headings::{CONTACTS, CONTENT, NETWORK, OUTPUT, SPEED};
-use units::{RateLimit, Size};
+use lifetime::lifetime;
 
 /// The first line of the help; also the description of the package `wraith-cli`.
 const ABOUT: &str = "Send files directly between two machines, encrypted and verified";
@@ -211,7 +212,7 @@ pub struct SendArgs {
 
     /// Lifetime of the code, such as 15m or 2h; a number alone is in seconds [default: 1h; with
     /// --keep 24h]
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime)]
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub expires: Option<u64>,
 
     /// Do not continue an earlier run: its tickets are no longer valid
@@ -330,7 +331,7 @@ pub struct ReceiveArgs {
     pub code: bool,
 
     /// Lifetime of an unused code from --code, such as 15m or 2h; a number alone is in seconds
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime, default_value = "1h", requires = "code")]
+    #[arg(long, value_name = "TIME", value_parser = lifetime, default_value = "1h", requires = "code")]
     pub expires: u64,
 
     /// Fetch whole files, even if an older copy is here; on a fast network that can be quicker

@@ -1,9 +1,8 @@
 //! The arguments of `wraith speed`.
 
 use clap::Args;
-
-use super::durations;
-use super::units::plain_bytes;
+use wraith_command_text::durations;
+use wraith_command_text::units::plain_bytes;
 
 /// Maximum text length in bytes.
 const TEXT_MAX: u32 = 16 << 20;

@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
+use wraith_command_text::units::Files;
+use wraith_command_text::{shell_word, sum_line};
 use wraith_crypto::hash;
 use wraith_crypto::mac::{self, MacError};
 use zeroize::Zeroizing;
@@ -13,12 +15,9 @@ use zeroize::Zeroizing;
 use super::input::{Input, at_most_one_stdin};
 use super::keys;
 use super::names::named;
-use crate::args::continuing::shell_word;
 use crate::args::crypto::{HashWithArgs, MacArgs};
-use crate::args::units::Files;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-use crate::sum_line::sum_line;
 
 /// Size of one read.
 const BUFFER_BYTES: usize = 1 << 18;
