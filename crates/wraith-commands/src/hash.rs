@@ -38,9 +38,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
             Err(error) => {
                 let name = shown(path.as_os_str().as_bytes());
                 let message = format!("cannot read {name}: {}", plain(&error));
-                let path = &path.to_string_lossy();
-                reporter.event(&Event::HashFailed { path, message: &message });
-                reporter.warn(message);
+                reporter.unreadable(&path.to_string_lossy(), &message);
                 unreadable += 1;
             }
         }

@@ -29,7 +29,6 @@ mod rendezvous;
 mod report;
 mod send;
 mod signals;
-mod speed;
 mod usage;
 mod verify;
 
@@ -108,7 +107,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         Command::Id => id(reporter),
         Command::Hash(args) => hash::run(args, reporter),
         Command::Crypto(args) => crypto::run(args, reporter).await,
-        Command::Speed(args) => speed::run(args, reporter),
+        Command::Speed(args) => crypto::speed(args, reporter),
         Command::Send(args) => send::run(args, reporter).await,
         Command::Receive(args) => receive::run(args, reporter).await,
         Command::Listen(args) => listen::run(args, reporter).await,

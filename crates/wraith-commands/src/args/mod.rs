@@ -4,6 +4,7 @@ mod addresses;
 mod config;
 mod contacts;
 pub mod continuing;
+#[path = "with_crypto.rs"]
 pub mod crypto;
 mod doctor;
 pub mod examples;
@@ -15,7 +16,6 @@ mod pages;
 mod peer;
 mod relay;
 mod shorthand;
-mod speed;
 mod verify;
 pub mod version;
 
@@ -32,7 +32,7 @@ use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
-pub use crypto::CryptoArgs;
+pub use crypto::{CryptoArgs, SpeedArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use meeting::MeetingArgs;
@@ -42,7 +42,6 @@ pub use pages::{CompletionsArgs, ManArgs};
 pub use peer::PeerName;
 pub use relay::RelayArgs;
 pub use shorthand::{Split, split, with_command_in_front};
-pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;

@@ -4,14 +4,14 @@ use data_encoding::HEXLOWER;
 use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, rand, sign};
 use zeroize::Zeroizing;
 
+use super::args::{GenkeyArgs, OutArgs, PubArgs};
 use super::keys::{self, LoadedPrivateKey};
 use super::names::{AlgorithmNames, nearest, not_there};
 use super::output::{Output, Readers};
-use crate::args::crypto::{GenkeyArgs, OutArgs, PubArgs};
 use crate::failure::{Exit, Failure};
-use crate::output::Reporter;
+use crate::report::Reporter;
 
-pub fn key(args: &GenkeyArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn key(args: &GenkeyArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let made = made(&args.algorithm)?;
     match made {
         NewKey::Pair(key, name) => {
@@ -26,7 +26,7 @@ pub fn key(args: &GenkeyArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-pub fn public(args: &PubArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn public(args: &PubArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let key = keys::private(&args.key, None)?;
     let algorithm = match &key {
         LoadedPrivateKey::Sign(key) => key.algorithm().name(),
@@ -41,7 +41,7 @@ pub fn write_secret(
     out: &OutArgs,
     secret: &[u8],
     algorithm: &'static str,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) -> Result<(), Failure> {
     write(out, Readers::Owner, hexadecimal(secret).as_bytes(), "secret", algorithm, reporter)
 }
@@ -61,7 +61,7 @@ fn write(
     text: &[u8],
     what: &str,
     algorithm: &'static str,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) -> Result<(), Failure> {
     let mut output = Output::open(out, readers, true, reporter)?;
     output.write(text)?;

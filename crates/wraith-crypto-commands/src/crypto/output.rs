@@ -14,10 +14,10 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use tempfile::{NamedTempFile, TempPath};
 
+use super::args::OutArgs;
 use super::input::name;
-use crate::args::crypto::OutArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::report::{Event, Reporter};
 
 /// The permitted readers of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Output {
         args: &OutArgs,
         readers: Readers,
         is_text: bool,
-        reporter: &Reporter,
+        reporter: &dyn Reporter,
     ) -> Result<Self, Failure> {
         let to = match args.out.as_deref() {
             Some(path) if path.as_os_str() != "-" => Destination::open(path, args.force, readers)?,
@@ -147,7 +147,7 @@ impl Output {
         mut self,
         what: &str,
         algorithm: Option<&str>,
-        reporter: &Reporter,
+        reporter: &dyn Reporter,
     ) -> Result<(), Failure> {
         let flushed = match &mut self.to {
             Destination::Stdout => io::stdout().flush(),

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use wraith_crypto::sign::{self, SignError};
 
+use super::args::{CheckArgs, SignArgs};
 use super::input::{Input, name};
 use super::keys::{self, LoadedPrivateKey};
 use super::names::named;
 use super::output::{Output, Readers};
-use crate::args::crypto::{CheckArgs, SignArgs};
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::report::{Event, Reporter};
 
 /// Maximum length of a signature in bytes; SLH-DSA-*-256f has 49,856.
 const SIGNATURE_MAX: u64 = 1 << 16;
@@ -23,7 +23,7 @@ const TAKE_NOTHING: &str =
 const OF_RSA: &str = "if it was signed with another scheme, name it: -a RSA-PKCS1-SHA-256 is the default of openssl; \
     for PSS, the salt must be as long as the hash. Otherwise do not use this file";
 
-pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn sign(args: &SignArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let algorithm = algorithm(args.algorithm.as_deref())?;
     let key = match keys::private(&args.key, algorithm)? {
         LoadedPrivateKey::Sign(key) => key,
@@ -40,7 +40,7 @@ pub fn sign(args: &SignArgs, reporter: &Reporter) -> Result<(), Failure> {
     output.finish("signature", Some(key.algorithm().name()), reporter)
 }
 
-pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn verify(args: &CheckArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let key = keys::verifying(&args.key, algorithm(args.algorithm.as_deref())?)?;
     let signature = Input::open(Some(&args.signature))?.all(SIGNATURE_MAX)?;
     let message = Input::open(args.file.as_deref())?.message()?;
@@ -54,7 +54,7 @@ pub fn verify(args: &CheckArgs, reporter: &Reporter) -> Result<(), Failure> {
     match checked {
         Ok(()) => {
             reporter.event(&Event::SignatureValid { path: &path.to_string_lossy(), algorithm });
-            reporter.status(format!("{}: good signature ({algorithm})", name(path)));
+            reporter.status(&format!("{}: good signature ({algorithm})", name(path)));
             Ok(())
         }
         Err(error) => {

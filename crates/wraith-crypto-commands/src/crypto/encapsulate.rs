@@ -4,18 +4,18 @@ use std::path::Path;
 
 use wraith_crypto::kem::KemError;
 
+use super::args::{KemAction, OutArgs};
 use super::generate::{hexadecimal, write_secret};
 use super::input::Input;
 use super::keys::{self, LoadedPrivateKey};
 use super::output::{Output, Readers};
-use crate::args::crypto::{KemAction, OutArgs};
 use crate::failure::{Exit, Failure};
-use crate::output::Reporter;
+use crate::report::Reporter;
 
 /// Maximum length of a ciphertext in bytes; that of ML-KEM-1024 fits.
 const CIPHERTEXT_MAX: u64 = 4096;
 
-pub fn run(action: &KemAction, reporter: &Reporter) -> Result<(), Failure> {
+pub fn run(action: &KemAction, reporter: &dyn Reporter) -> Result<(), Failure> {
     match action {
         KemAction::Encapsulate { key, secret, out } => encapsulate(key, secret, out, reporter),
         KemAction::Decapsulate { file, key, out } => {
@@ -28,7 +28,7 @@ fn encapsulate(
     key: &Path,
     secret: &Path,
     out: &OutArgs,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) -> Result<(), Failure> {
     let key = keys::encapsulation(key)?;
     let secret = OutArgs { out: Some(secret.to_owned()), force: out.force };
@@ -51,7 +51,7 @@ fn decapsulate(
     file: Option<&Path>,
     key: &Path,
     out: &OutArgs,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) -> Result<(), Failure> {
     let key = match keys::private(key, None)? {
         LoadedPrivateKey::Kem(key) => key,

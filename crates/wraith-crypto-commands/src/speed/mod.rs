@@ -1,18 +1,20 @@
 //! `wraith speed`: measures the speed of each algorithm on this processor.
 //!
-//! The table [`rows`] defines the operations. Each operation is repeated until a time slice is
+//! The table `rows` defines the operations. Each operation is repeated until a time slice is
 //! full. The result is the median of the slices, so that a short disturbance by other processes
 //! does not change it.
 
+mod args;
 mod rows;
+
+pub use args::SpeedArgs;
 
 use std::time::Duration;
 
 use rows::{Row, Work};
 
-use crate::args::SpeedArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::report::{Event, Reporter};
 
 /// Number of time slices of a row.
 const SLICES: f64 = 10.0;
@@ -31,7 +33,11 @@ struct Measurement {
     operations_per_second: f64,
 }
 
-pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
+/// Measures the operations that the arguments name, or lists them.
+///
+/// # Errors
+/// [`Exit::Usage`] for a name of no operation; [`Exit::Partial`] if some could not be measured.
+pub fn run(args: &SpeedArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let all = rows::all(&args.bytes);
     let wanted = wanted(&args.names, &all);
     if let Some(name) = args.names.iter().find(|name| !all.iter().any(|row| row.is(name))) {
@@ -41,20 +47,21 @@ pub fn run(args: &SpeedArgs, reporter: &Reporter) -> Result<(), Failure> {
         wanted.iter().for_each(|row| list(row, reporter));
         return Ok(());
     }
-    reporter.status(format!("This processor: {}.", processor()));
+    reporter.status(&format!("This processor: {}.", processor()));
     if args.names.is_empty() {
-        reporter.status(format!("{}.", extent(wanted.len(), args.seconds)));
+        reporter.status(&format!("{}.", extent(wanted.len(), args.seconds)));
     }
-    reporter.print(format!(
+    let heading = format!(
         "{:NAME_WIDTH$}{:>8}{:>12}{:>15}  computed by",
         "operation", "bytes", "MB/s", "operations/s"
-    ));
+    );
+    reporter.print(heading.as_bytes());
     let mut failed = 0;
     for row in &wanted {
         match row.prepare() {
             Ok(mut work) => report_row(row, &measure(&mut work, args.seconds), reporter),
             Err(why) => {
-                reporter.note("", &format!("{} cannot be measured: {why}", row.name));
+                reporter.note(&format!("{} cannot be measured: {why}", row.name));
                 failed += 1;
             }
         }
@@ -122,22 +129,24 @@ fn median(mut values: Vec<f64>) -> f64 {
     (values[(n - 1) / 2] + values[n / 2]) / 2.0
 }
 
-fn report_row(row: &Row, measured: &Measurement, reporter: &Reporter) {
+fn report_row(row: &Row, measured: &Measurement, reporter: &dyn Reporter) {
     let per_second = measured.operations_per_second;
     let bytes_per_second = row.bytes.map(|bytes| per_second * f64::from(bytes));
     event(row, Some(per_second), bytes_per_second, measured.operations, reporter);
     let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
     let megabytes = bytes_per_second.map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6));
-    reporter.print(format!(
+    let line = format!(
         "{:NAME_WIDTH$}{bytes:>8}{megabytes:>12}{per_second:>15.1}  {}",
         row.name, row.backend
-    ));
+    );
+    reporter.print(line.as_bytes());
 }
 
-fn list(row: &Row, reporter: &Reporter) {
+fn list(row: &Row, reporter: &dyn Reporter) {
     event(row, None, None, 0, reporter);
     let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
-    reporter.print(format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend));
+    let line = format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend);
+    reporter.print(line.as_bytes());
 }
 
 fn event(
@@ -145,7 +154,7 @@ fn event(
     operations_per_second: Option<f64>,
     bytes_per_second: Option<f64>,
     operations: u64,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) {
     reporter.event(&Event::Speed {
         name: &row.name,

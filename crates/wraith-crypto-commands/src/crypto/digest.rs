@@ -12,17 +12,17 @@ use wraith_crypto::hash;
 use wraith_crypto::mac::{self, MacError};
 use zeroize::Zeroizing;
 
+use super::args::{HashWithArgs, MacArgs};
 use super::input::{Input, at_most_one_stdin};
 use super::keys;
 use super::names::named;
-use crate::args::crypto::{HashWithArgs, MacArgs};
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::report::{Event, Reporter};
 
 /// Size of one read.
 const BUFFER_BYTES: usize = 1 << 18;
 
-pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn hash(args: &HashWithArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let algorithm: hash::Algorithm = named(&args.algorithm).map_err(|failure| {
         let word = &args.algorithm;
         match Path::new(word).is_file() {
@@ -44,7 +44,7 @@ pub fn hash(args: &HashWithArgs, reporter: &Reporter) -> Result<(), Failure> {
     })
 }
 
-pub fn mac(args: &MacArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn mac(args: &MacArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let algorithm: mac::Algorithm = named(&args.algorithm)?;
     let files = files(&args.files);
     at_most_one_stdin(files.iter().chain([&args.key]).map(PathBuf::as_path))?;
@@ -101,7 +101,7 @@ fn pieces(input: &mut Input, mut take: impl FnMut(&[u8])) -> Result<(), Failure>
 fn each(
     files: &[PathBuf],
     algorithm: &str,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
     digest: impl Fn(&mut Input) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
     let mut unreadable = 0;
@@ -110,9 +110,7 @@ fn each(
         match digested {
             Ok(digest) => report_digest(path, algorithm, &HEXLOWER.encode(&digest), reporter),
             Err(failure) if failure.exit == Exit::Disk => {
-                let (path, message) = (&path.to_string_lossy(), &*failure.message);
-                reporter.event(&Event::HashFailed { path, message });
-                reporter.warn(message);
+                reporter.unreadable(&path.to_string_lossy(), &failure.message);
                 unreadable += 1;
             }
             Err(failure) => return Err(failure),
@@ -127,7 +125,7 @@ fn each(
     }
 }
 
-fn report_digest(path: &Path, algorithm: &str, value: &str, reporter: &Reporter) {
+fn report_digest(path: &Path, algorithm: &str, value: &str, reporter: &dyn Reporter) {
     reporter.event(&Event::Digest { path: &path.to_string_lossy(), algorithm, value });
-    reporter.print(sum_line(value, path.as_os_str().as_bytes()));
+    reporter.print(&sum_line(value, path.as_os_str().as_bytes()));
 }

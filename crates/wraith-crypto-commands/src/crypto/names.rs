@@ -6,7 +6,7 @@ use wraith_crypto::{Backend, NAME_MAX, UnknownAlgorithm};
 use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, sign};
 use wraith_files::shown;
 
-use crate::args::crypto::Kind;
+use super::args::Kind;
 use crate::failure::{Exit, Failure};
 
 /// Maximum number of suggestions.

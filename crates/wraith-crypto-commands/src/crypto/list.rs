@@ -2,15 +2,15 @@
 
 use wraith_crypto::{aead, agree, cipher, encrypt, hash, kem, mac, sign};
 
+use super::args::{Kind, ListArgs};
 use super::names::AlgorithmNames;
-use crate::args::crypto::{Kind, ListArgs};
 use crate::failure::Failure;
-use crate::output::{Event, Reporter};
+use crate::report::{Event, Reporter};
 
 /// Minimum width of a name in columns; the longest has 22.
 const NAME_WIDTH: usize = 23;
 
-pub fn run(args: &ListArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn run(args: &ListArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let kind = args.kind;
     list_algorithms::<hash::Algorithm>(kind, reporter);
     list_algorithms::<cipher::Algorithm>(kind, reporter);
@@ -23,7 +23,7 @@ pub fn run(args: &ListArgs, reporter: &Reporter) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list_algorithms<A: AlgorithmNames>(wanted: Option<Kind>, reporter: &Reporter) {
+fn list_algorithms<A: AlgorithmNames>(wanted: Option<Kind>, reporter: &dyn Reporter) {
     if wanted.is_some_and(|kind| kind != A::KIND) {
         return;
     }
@@ -32,6 +32,7 @@ fn list_algorithms<A: AlgorithmNames>(wanted: Option<Kind>, reporter: &Reporter)
         let backend = each.computed_by().to_string();
         let kind = A::KIND.name();
         reporter.event(&Event::Algorithm { kind, name, standard, backend: &backend });
-        reporter.print(format!("{kind:8}{name:NAME_WIDTH$}{standard:40} {backend}"));
+        let line = format!("{kind:8}{name:NAME_WIDTH$}{standard:40} {backend}");
+        reporter.print(line.as_bytes());
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! Invariants:
 //! - A result appears completely or not at all: a file is written under a temporary name and
-//!   renamed at the end ([`output`]). Decrypted data on standard output was verified first, chunk
+//!   renamed at the end (`output.rs`). Decrypted data on standard output was verified first, chunk
 //!   by chunk, and a premature end is a failure.
 //! - Secrets come from files or the terminal, never from the command line. A file with a secret is
 //!   readable only by its owner, and replaced only on request.
 
+mod args;
 mod completed;
 mod container;
 mod digest;
@@ -25,32 +26,23 @@ mod sealing;
 mod signing;
 mod unreadable;
 
+pub use args::CryptoArgs;
 pub use completed::with_names;
 
-use std::sync::Arc;
+use args::CryptoAction;
 
-use crate::args::CryptoArgs;
-use crate::args::crypto::CryptoAction;
-use crate::failure::{Exit, Failure, plain};
-use crate::output::Reporter;
-use crate::signals::{Signals, blocking};
+use crate::failure::Failure;
+use crate::report::Reporter;
 
-/// Runs the action on a thread of its own. A signal stops it and removes its partial output.
-pub async fn run(args: &CryptoArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
-    let signals = Signals::catch(|| ()).map_err(|error| {
-        Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
-    })?;
-    let (action, its_reporter) = (args.action.clone(), Arc::clone(reporter));
-    let result = signals.or(blocking(move || act(&action, &its_reporter))).await;
-    if result.is_err() {
-        output::abandon();
-        passphrase::show_again();
-    }
-    result
-}
-
-fn act(action: &CryptoAction, reporter: &Reporter) -> Result<(), Failure> {
-    match action {
+/// Runs the command. It blocks, and may ask for a passphrase at the terminal.
+///
+/// The caller must call [`abandon`] after a failure, and before a signal ends the process during the
+/// command.
+///
+/// # Errors
+/// The failure of the command.
+pub fn run(args: &CryptoArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
+    match &args.action {
         CryptoAction::Hash(args) => digest::hash(args, reporter),
         CryptoAction::Mac(args) => digest::mac(args, reporter),
         CryptoAction::Enc(args) => sealing::encrypt(args, reporter),
@@ -63,4 +55,10 @@ fn act(action: &CryptoAction, reporter: &Reporter) -> Result<(), Failure> {
         CryptoAction::Rand(args) => random::run(args, reporter),
         CryptoAction::List(args) => list::run(args, reporter),
     }
+}
+
+/// Removes the partial output of a failed or stopped command, and restores the echo of the terminal.
+pub fn abandon() {
+    output::abandon();
+    passphrase::show_again();
 }

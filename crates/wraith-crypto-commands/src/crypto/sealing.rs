@@ -5,17 +5,17 @@ use std::path::Path;
 
 use wraith_crypto::{aead, aes_hardware};
 
+use super::args::{DecArgs, EncArgs, OutArgs, RawArgs};
 use super::container::{self, OpenError, Recipient, SealError, Unlock};
 use super::input::{Input, name};
 use super::keys::{self, LoadedOpeningKey, LoadedPrivateKey};
 use super::names::{named, not_there};
 use super::output::{Output, Readers};
 use super::{passphrase, raw};
-use crate::args::crypto::{DecArgs, EncArgs, OutArgs, RawArgs};
 use crate::failure::{Exit, Failure};
-use crate::output::Reporter;
+use crate::report::Reporter;
 
-pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn encrypt(args: &EncArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     if args.raw.raw {
         return raw_mode(RawModeArgs::of_enc(args), raw::encrypt, "encrypted", reporter);
     }
@@ -50,7 +50,7 @@ pub fn encrypt(args: &EncArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-pub fn decrypt(args: &DecArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn decrypt(args: &DecArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     if args.raw.raw {
         return raw_mode(RawModeArgs::of_dec(args), raw::decrypt, "decrypted", reporter);
     }
@@ -169,7 +169,7 @@ fn raw_mode(
     args: RawModeArgs<'_>,
     work: impl Fn(&raw::CipherJob<'_>, &mut Input, &mut Output) -> Result<(), Failure>,
     what: &str,
-    reporter: &Reporter,
+    reporter: &dyn Reporter,
 ) -> Result<(), Failure> {
     // --raw requires both.
     let name = args.algorithm.unwrap_or_default();

@@ -4,15 +4,15 @@ use data_encoding::HEXLOWER;
 use wraith_crypto::rand;
 use zeroize::Zeroizing;
 
+use super::args::RandArgs;
 use super::output::{Output, Readers};
-use crate::args::crypto::RandArgs;
 use crate::failure::Failure;
-use crate::output::Reporter;
+use crate::report::Reporter;
 
 /// Number of bytes generated at once.
 const BUFFER_BYTES: usize = 1 << 16;
 
-pub fn run(args: &RandArgs, reporter: &Reporter) -> Result<(), Failure> {
+pub fn run(args: &RandArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     let mut output = Output::open(&args.out, Readers::Owner, args.hex, reporter)?;
     let mut left = args.bytes;
     let mut buffer = Zeroizing::new(vec![0; BUFFER_BYTES]);
