@@ -10,6 +10,7 @@ mod code;
 mod completions;
 mod config;
 mod contacts;
+#[cfg(feature = "crypto")]
 mod crypto;
 mod demo;
 mod doctor;
@@ -106,7 +107,9 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     match &cli.command {
         Command::Id => id(reporter),
         Command::Hash(args) => hash::run(args, reporter),
+        #[cfg(feature = "crypto")]
         Command::Crypto(args) => crypto::run(args, reporter).await,
+        #[cfg(feature = "crypto")]
         Command::Speed(args) => crypto::speed(args, reporter),
         Command::Send(args) => send::run(args, reporter).await,
         Command::Receive(args) => receive::run(args, reporter).await,

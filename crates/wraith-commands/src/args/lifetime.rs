@@ -30,7 +30,7 @@ mod tests {
         let mut definition = crate::args::definition();
         definition.build();
         times(&definition, &mut found);
-        assert!(found.len() >= 8, "{found:?}");
+        assert!(found.len() >= 7, "{found:?}");
         for (name, arg) in found {
             let long = arg.get_long().expect("it has a long name").to_owned();
             // Other options do not matter here.

@@ -4,7 +4,8 @@ mod addresses;
 mod config;
 mod contacts;
 pub mod continuing;
-#[path = "with_crypto.rs"]
+#[cfg_attr(feature = "crypto", path = "with_crypto.rs")]
+#[cfg_attr(not(feature = "crypto"), path = "without_crypto.rs")]
 pub mod crypto;
 mod doctor;
 pub mod examples;
@@ -32,6 +33,7 @@ use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
+#[cfg(feature = "crypto")]
 pub use crypto::{CryptoArgs, SpeedArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
@@ -110,8 +112,10 @@ pub enum Command {
     /// for files with huge holes
     Hash(HashArgs),
     /// Hash, encrypt, sign, and make keys, with all algorithms of the suite
+    #[cfg(feature = "crypto")]
     Crypto(CryptoArgs),
     /// Measure the speed of each algorithm on this machine
+    #[cfg(feature = "crypto")]
     Speed(SpeedArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),
@@ -141,7 +145,9 @@ impl Command {
             Self::Contact(_) => "contact",
             Self::Id => "id",
             Self::Hash(_) => "hash",
+            #[cfg(feature = "crypto")]
             Self::Crypto(_) => "crypto",
+            #[cfg(feature = "crypto")]
             Self::Speed(_) => "speed",
             Self::Demo(_) => "demo",
             Self::Rendezvous(_) => "rendezvous",

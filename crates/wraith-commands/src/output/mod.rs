@@ -12,7 +12,7 @@ mod event;
 mod line;
 pub mod log;
 pub mod qr;
-#[cfg(test)]
+#[cfg(all(test, feature = "crypto"))]
 mod schema;
 mod ticker;
 pub mod wrap;

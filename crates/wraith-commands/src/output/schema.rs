@@ -5,6 +5,8 @@
 //! $ WRAITH_BLESS=1 cargo test -p wraith-p2p-commands documented
 //! ```
 //!
+//! The documents describe the program with all commands, so these tests need the feature `crypto`.
+//!
 //! The integration tests check the other direction: every line that the program prints in a test
 //! must match the schema (`tests/support/schema.rs`).
 
