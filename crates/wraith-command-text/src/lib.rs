@@ -1,6 +1,6 @@
 //! Text that all commands of the `wraith` program read and write in the same way: sizes, rates and
-//! times as typed and shown, words quoted for a shell, lines of checksums, and answers to options of
-//! other programs.
+//! times as typed and shown, words quoted for a shell, lines of checksums, and the table of options
+//! of other programs.
 //!
 //! The crate has no options and no output of its own. Each command passes its words in, and prints
 //! the result.

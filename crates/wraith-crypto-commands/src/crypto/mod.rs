@@ -36,8 +36,8 @@ use crate::report::Reporter;
 
 /// Runs the command. It blocks, and may ask for a passphrase at the terminal.
 ///
-/// The caller must call [`abandon`] after a failure, and before a signal ends the process during the
-/// command.
+/// The caller must call [`abandon`] after a failure, and before a signal ends the process during
+/// the command.
 ///
 /// # Errors
 /// The failure of the command.
@@ -57,7 +57,8 @@ pub fn run(args: &CryptoArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     }
 }
 
-/// Removes the partial output of a failed or stopped command, and restores the echo of the terminal.
+/// Removes the partial output of a failed or stopped command, and restores the echo of the
+/// terminal.
 pub fn abandon() {
     output::abandon();
     passphrase::show_again();
