@@ -9,9 +9,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
-use crate::args::{self, CompletionsArgs};
+use crate::args::{self, CompletionsArgs, crypto};
 use crate::config;
-use crate::crypto;
 use crate::failure::Failure;
 use crate::output::Reporter;
 

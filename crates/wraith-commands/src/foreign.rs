@@ -1,31 +1,15 @@
-//! Options of other programs (croc, rsync, scp, magic-wormhole, sendme, age, openssl) and their
-//! replacements.
+//! Options of other programs (croc, rsync, scp, magic-wormhole, sendme) and their replacements.
 
+use wraith_command_text::foreign::{ForeignOption, LEFT_OUT, option};
+
+use crate::args::crypto;
 use crate::failure::{Exit, Failure};
-
-/// An option of other programs: its names, the commands where users try it, the reason why it does
-/// not exist, and the replacement.
-struct ForeignOption {
-    names: &'static [&'static str],
-    at: &'static [&'static str],
-    why: &'static str,
-    instead: &'static str,
-}
 
 const BOTH: &[&str] = &["send", "receive"];
 const FILES: &[&str] = &["send", "receive", "listen"];
-const LEFT_OUT: &str = "leave the option out";
 
-const fn option(
-    names: &'static [&'static str],
-    at: &'static [&'static str],
-    why: &'static str,
-    instead: &'static str,
-) -> ForeignOption {
-    ForeignOption { names, at, why, instead }
-}
-
-/// The first entry with the name and the command counts.
+/// The first entry with the name and the command counts. The crate `wraith-crypto-commands` has the
+/// entries of its commands.
 const FOREIGN: &[ForeignOption] = &[
     option(
         &["--exclude", "--exclude-from", "--include", "--filter", "--ignore"],
@@ -200,12 +184,6 @@ const FOREIGN: &[ForeignOption] = &[
         "to check a list of them: b3sum -c LIST",
     ),
     option(
-        &["-c", "--check"],
-        &["crypto hash"],
-        "wraith crypto hash prints hashes",
-        "to check a list of them: sha256sum -c LIST",
-    ),
-    option(
         &["-e", "--rsh", "-i", "-F", "-J", "--ssh"],
         BOTH,
         "wraith uses no ssh: it runs on both machines",
@@ -353,81 +331,11 @@ const FOREIGN: &[ForeignOption] = &[
         "owners, access lists, attributes, hard links and devices are not transferred",
         "tar c --xattrs --acls FOLDER | wraith send - --name FOLDER.tar",
     ),
-    option(
-        &["-r", "--recipient", "-R", "--recipients-file"],
-        &["crypto enc"],
-        "--to names the file with the recipient's public key",
-        "--to FILE",
-    ),
-    option(
-        &["-i", "--identity", "-inkey", "-key"],
-        &["crypto enc", "crypto dec", "crypto sign", "crypto verify"],
-        "-k names the file with the key",
-        "-k FILE",
-    ),
-    option(
-        &["-d", "--decrypt"],
-        &["crypto enc", "crypto"],
-        "decrypting is a command",
-        "wraith crypto dec",
-    ),
-    option(
-        &["-e", "--encrypt"],
-        &["crypto enc", "crypto"],
-        "encrypting is a command",
-        "wraith crypto enc",
-    ),
-    option(
-        &["--armor", "-base64", "-A", "--base64"],
-        &["crypto enc", "crypto dec"],
-        "the output is binary",
-        "wraith crypto enc FILE | base64",
-    ),
-    option(
-        &["-in", "--in", "--input"],
-        &[
-            "crypto enc",
-            "crypto dec",
-            "crypto sign",
-            "crypto verify",
-            "crypto hash",
-            "crypto mac",
-            "crypto pub",
-        ],
-        "the input is an argument without an option",
-        "leave -in out, and keep the name of the file",
-    ),
-    option(
-        &["-pass", "--pass", "-kfile", "--password"],
-        &["crypto enc", "crypto dec"],
-        "--passphrase asks for the passphrase, and --passphrase-file reads it",
-        "--passphrase-file FILE",
-    ),
-    option(
-        &["-K"],
-        &["crypto enc", "crypto dec"],
-        "-k names a file with the key in hexadecimal, because other users of the machine see arguments",
-        "-k FILE",
-    ),
-    option(
-        &["-pbkdf2", "-iter", "-salt", "-nosalt", "-md", "-S"],
-        &["crypto enc", "crypto dec"],
-        "a passphrase always goes through Argon2id with a new salt",
-        LEFT_OUT,
-    ),
-    option(
-        &["-nopad"],
-        &["crypto enc", "crypto dec"],
-        "--no-padding turns padding off",
-        "--no-padding",
-    ),
-    option(
-        &["-sha1", "-sha256", "-sha384", "-sha512", "-md5", "-sha3-256"],
-        &["crypto hash"],
-        "the hash function is the first argument",
-        "wraith crypto hash SHA-256 FILE",
-    ),
 ];
+
+fn all() -> impl Iterator<Item = &'static ForeignOption> {
+    FOREIGN.iter().chain(crypto::FOREIGN_OPTIONS)
+}
 
 /// Explains an option that `command` does not have. Before a command, the options of `wraith send`
 /// and `wraith receive` count.
@@ -437,7 +345,7 @@ pub fn explain(name: &str, command: &str) -> Option<Failure> {
         let at = option.at.contains(&command) || command.is_empty() && option.at.contains(&"send");
         option.names.contains(&name) && at
     };
-    let ForeignOption { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
+    let ForeignOption { why, instead, .. } = all().find(is_meant)?;
     let message = format!("there is no option {name}: {why}");
     Some(Failure::new(Exit::Usage, message).hint(*instead))
 }
@@ -451,7 +359,7 @@ mod tests {
         let mut definition = crate::args::definition();
         definition.build();
         let mut hidden = Vec::new();
-        for entry in FOREIGN {
+        for entry in all() {
             for at in entry.at {
                 let command = at.split(' ').fold(&definition, |command, name| {
                     command.find_subcommand(name).expect("the command exists")
@@ -473,7 +381,7 @@ mod tests {
     #[test]
     fn no_entry_hides_another() {
         let mut seen = std::collections::BTreeSet::new();
-        for entry in FOREIGN {
+        for entry in all() {
             for pair in
                 entry.at.iter().flat_map(|at| entry.names.iter().map(move |name| (at, name)))
             {
@@ -484,7 +392,7 @@ mod tests {
 
     #[test]
     fn every_replacement_that_begins_with_an_option_is_valid_for_its_command() {
-        for entry in FOREIGN.iter().filter(|entry| entry.instead.starts_with('-')) {
+        for entry in all().filter(|entry| entry.instead.starts_with('-')) {
             let option = entry.instead.split([',', ';']).next().unwrap();
             let option = option.replace("IP:PORT", "127.0.0.1:5555").replace("PORT", "5555");
             let option = option.replace("HOST", "192.0.2.1").replace("DIR", "Downloads");
@@ -514,7 +422,7 @@ mod tests {
             let text = text.replace("CODE", "7-crater-lemon").replace("TOKEN", "t");
             text.replace('N', "2")
         };
-        for entry in FOREIGN {
+        for entry in all() {
             let commands = entry.instead.split(['|', ',', '&', ';']).map(str::trim);
             let commands = commands.map(|part| part.split_once(": ").map_or(part, |(_, c)| c));
             for command in commands.filter(|part| part.starts_with("wraith ")) {

@@ -6,8 +6,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use wraith::{Code, CodeError, Source};
+use wraith_command_text::shell_word;
 
-use crate::args::continuing::{self, shell_word};
+use crate::args::{continuing, crypto};
 use crate::failure::{Exit, Failure};
 use crate::home;
 
@@ -17,19 +18,12 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["push", "put", "upload", "share", "serve", "offer"], "wraith send PATH"),
     (&["pull", "download", "fetch"], "wraith receive CODE"),
     (&["ls", "list", "history"], "wraith contact list, or wraith verify --list"),
-    (&["keygen", "genkey"], "wraith crypto genkey ALGORITHM"),
-    (&["enc", "encrypt"], "wraith crypto enc FILE"),
-    (&["dec", "decrypt"], "wraith crypto dec FILE"),
-    (&["sign"], "wraith crypto sign -k KEY FILE"),
-    (
-        &["dgst", "sum", "checksum", "sha256", "sha256sum", "b3sum"],
-        "wraith crypto hash sha-256 FILE",
-    ),
 ];
 
 /// Explains a word in place of a command. `paths` are all words of the line that are no options.
 pub fn command(word: &str, paths: &[OsString]) -> Option<Failure> {
-    if let Some((_, right)) = COMMANDS.iter().find(|(names, _)| names.contains(&word)) {
+    let mut commands = COMMANDS.iter().chain(crypto::FOREIGN_COMMANDS);
+    if let Some((_, right)) = commands.find(|(names, _)| names.contains(&word)) {
         return Some(usage(format!("there is no command {word}"), (*right).to_owned()));
     }
     let paths: Vec<_> = paths.iter().map(std::path::PathBuf::from).collect();

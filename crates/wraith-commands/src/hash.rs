@@ -6,12 +6,13 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use wraith_command_text::sum_line;
+use wraith_command_text::units::Files;
 use wraith_files::shown;
 
 use crate::args::HashArgs;
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
-use crate::sum_line::sum_line;
 
 /// Large enough for BLAKE3's widest kernels, and to make the system call negligible.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -37,9 +38,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
             Err(error) => {
                 let name = shown(path.as_os_str().as_bytes());
                 let message = format!("cannot read {name}: {}", plain(&error));
-                let path = &path.to_string_lossy();
-                reporter.event(&Event::HashFailed { path, message: &message });
-                reporter.warn(message);
+                reporter.unreadable(&path.to_string_lossy(), &message);
                 unreadable += 1;
             }
         }
@@ -47,7 +46,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     if unreadable == 0 {
         return Ok(());
     }
-    let total = crate::args::units::Files(files.len() as u64);
+    let total = Files(files.len() as u64);
     Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} could not be read")))
 }
 

@@ -10,6 +10,7 @@ mod code;
 mod completions;
 mod config;
 mod contacts;
+#[cfg(feature = "crypto")]
 mod crypto;
 mod demo;
 mod doctor;
@@ -29,8 +30,6 @@ mod rendezvous;
 mod report;
 mod send;
 mod signals;
-mod speed;
-mod sum_line;
 mod usage;
 mod verify;
 
@@ -108,8 +107,10 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     match &cli.command {
         Command::Id => id(reporter),
         Command::Hash(args) => hash::run(args, reporter),
+        #[cfg(feature = "crypto")]
         Command::Crypto(args) => crypto::run(args, reporter).await,
-        Command::Speed(args) => speed::run(args, reporter),
+        #[cfg(feature = "crypto")]
+        Command::Speed(args) => crypto::speed(args, reporter),
         Command::Send(args) => send::run(args, reporter).await,
         Command::Receive(args) => receive::run(args, reporter).await,
         Command::Listen(args) => listen::run(args, reporter).await,

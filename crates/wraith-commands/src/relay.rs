@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
 use wraith::state::users_folder;
+use wraith_command_text::units::{RateLimit, Size};
 use wraith_relay::{Admission, Certificate, Limits, Options, Server, StartError, Token};
 
 use crate::args::RelayArgs;
-use crate::args::units::{RateLimit, Size};
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;

@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use wraith_command_text::shell_word;
 
-use crate::args::continuing::shell_word;
 use crate::args::{self, Split};
 use crate::config;
 use crate::failure::{Exit, Failure};

@@ -1,11 +1,11 @@
 //! Key files, one of each kind that has a format, the same in each run. The RSA key is read from a
 //! file, as RSA keys are not derived from seeds.
 
-use wraith_crypto::encoding::der::{NULL, Writer, context};
-use wraith_crypto::encoding::pem;
-use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
-use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
-use wraith_crypto::{kem, sign};
+use wraith_suite::encoding::der::{NULL, Writer, context};
+use wraith_suite::encoding::pem;
+use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
+use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
+use wraith_suite::{kem, sign};
 
 use super::save;
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: each value has one encoding, so writing a decoded value returns the original bytes.
 
-use wraith_crypto::encoding::der::{
+use wraith_suite::encoding::der::{
     BIT_STRING, INTEGER, NULL, OBJECT_IDENTIFIER, OCTET_STRING, Reader, Writer,
 };
 

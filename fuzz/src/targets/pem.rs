@@ -1,6 +1,6 @@
 //! PEM. Invariant: a block has one encoding, apart from its line endings.
 
-use wraith_crypto::encoding::pem;
+use wraith_suite::encoding::pem;
 
 const LABELS: [&str; 2] = ["PRIVATE KEY", "PUBLIC KEY"];
 

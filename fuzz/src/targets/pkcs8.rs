@@ -1,8 +1,8 @@
 //! Private keys as PKCS #8. Invariant: an accepted key is written and read back as the same key.
 
-use wraith_crypto::encoding::pkcs8::PrivateKeyInfo;
-use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
-use wraith_crypto::{encrypt, kem, sign};
+use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
+use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
+use wraith_suite::{encrypt, kem, sign};
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(info) = PrivateKeyInfo::from_der(input) else {

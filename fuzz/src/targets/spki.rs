@@ -1,8 +1,8 @@
 //! Public keys as SubjectPublicKeyInfo. Invariant: each key has one encoding, and an accepted key
 //! is usable.
 
-use wraith_crypto::encoding::spki::SubjectPublicKeyInfo;
-use wraith_crypto::{encrypt, kem, sign};
+use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
+use wraith_suite::{encrypt, kem, sign};
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(info) = SubjectPublicKeyInfo::from_der(input) else {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use wraith::state::{ContactAddress, ContactName};
+use wraith_command_text::units::RateLimit;
 use wraith_crypto::NodeId;
 
 use super::headings::{CONTACTS, NETWORK, SPEED};
-use super::units::RateLimit;
 use super::{MeetingArgs, OnConflict, QlogArgs, RecordArgs, addresses};
 
 #[derive(Args, Debug)]

@@ -4,19 +4,19 @@ mod addresses;
 mod config;
 mod contacts;
 pub mod continuing;
+#[cfg_attr(feature = "crypto", path = "with_crypto.rs")]
+#[cfg_attr(not(feature = "crypto"), path = "without_crypto.rs")]
 pub mod crypto;
 mod doctor;
-mod durations;
 pub mod examples;
 mod headings;
+mod lifetime;
 mod log;
 mod meeting;
 mod pages;
 mod peer;
 mod relay;
 mod shorthand;
-mod speed;
-pub mod units;
 mod verify;
 pub mod version;
 
@@ -27,11 +27,14 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith::state::ContactName;
+use wraith_command_text::durations;
+use wraith_command_text::units::{RateLimit, Size};
 use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
-pub use crypto::CryptoArgs;
+#[cfg(feature = "crypto")]
+pub use crypto::{CryptoArgs, SpeedArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use meeting::MeetingArgs;
@@ -41,12 +44,11 @@ pub use pages::{CompletionsArgs, ManArgs};
 pub use peer::PeerName;
 pub use relay::RelayArgs;
 pub use shorthand::{Split, split, with_command_in_front};
-pub use speed::SpeedArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;
 use headings::{CONTACTS, CONTENT, NETWORK, OUTPUT, SPEED};
-use units::{RateLimit, Size};
+use lifetime::lifetime;
 
 /// The first line of the help; also the description of the package `wraith-cli`.
 const ABOUT: &str = "Send files directly between two machines, encrypted and verified";
@@ -110,8 +112,10 @@ pub enum Command {
     /// for files with huge holes
     Hash(HashArgs),
     /// Hash, encrypt, sign, and make keys, with all algorithms of the suite
+    #[cfg(feature = "crypto")]
     Crypto(CryptoArgs),
     /// Measure the speed of each algorithm on this machine
+    #[cfg(feature = "crypto")]
     Speed(SpeedArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),
@@ -141,7 +145,9 @@ impl Command {
             Self::Contact(_) => "contact",
             Self::Id => "id",
             Self::Hash(_) => "hash",
+            #[cfg(feature = "crypto")]
             Self::Crypto(_) => "crypto",
+            #[cfg(feature = "crypto")]
             Self::Speed(_) => "speed",
             Self::Demo(_) => "demo",
             Self::Rendezvous(_) => "rendezvous",
@@ -211,7 +217,7 @@ pub struct SendArgs {
 
     /// Lifetime of the code, such as 15m or 2h; a number alone is in seconds [default: 1h; with
     /// --keep 24h]
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime)]
+    #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub expires: Option<u64>,
 
     /// Do not continue an earlier run: its tickets are no longer valid
@@ -330,7 +336,7 @@ pub struct ReceiveArgs {
     pub code: bool,
 
     /// Lifetime of an unused code from --code, such as 15m or 2h; a number alone is in seconds
-    #[arg(long, value_name = "TIME", value_parser = durations::lifetime, default_value = "1h", requires = "code")]
+    #[arg(long, value_name = "TIME", value_parser = lifetime, default_value = "1h", requires = "code")]
     pub expires: u64,
 
     /// Fetch whole files, even if an older copy is here; on a fast network that can be quicker

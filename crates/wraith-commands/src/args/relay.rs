@@ -5,11 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use wraith_command_text::durations;
+use wraith_command_text::units::{RateLimit, Size};
 use wraith_crypto::NodeId;
 
+use super::addresses;
 use super::headings::{ACCESS, CERTIFICATE, LIMITS};
-use super::units::{RateLimit, Size};
-use super::{addresses, durations};
 
 #[derive(Args, Debug)]
 pub struct RelayArgs {

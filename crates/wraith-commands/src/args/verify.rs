@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use wraith_command_text::units::Size;
 
 use super::PeerName;
 use super::headings::CONTENT;
-use super::units::Size;
 
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {

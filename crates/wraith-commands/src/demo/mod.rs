@@ -15,9 +15,9 @@ use std::{fs, io, thread};
 
 use serde_json::Value;
 use wraith::Progress;
+use wraith_command_text::units::{Bytes, Files};
 
 use crate::args::DemoArgs;
-use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
 use crate::signals::{Signals, blocking};

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use wraith_command_text::units::Bytes;
 use wraith_crypto::aes_hardware;
 
 use super::Check;
-use crate::args::units::Bytes;
 use crate::args::version;
 use crate::report::utc;
 

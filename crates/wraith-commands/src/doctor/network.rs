@@ -6,13 +6,13 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use wraith_command_text::units::Bytes;
 use wraith_transport::{
     AccessKey, Config, Connection, Endpoint, EndpointConfig, SecretIdentity, SocketCapabilities,
     block_on, block_on_timeout,
 };
 
 use super::Check;
-use crate::args::units::Bytes;
 use crate::failure::plain;
 
 /// Minimum MTU of a link for the protocol's smallest datagrams (SPEC §8).

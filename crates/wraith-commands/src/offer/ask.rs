@@ -2,10 +2,10 @@
 //! are taken.
 
 use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
+use wraith_command_text::units::Bytes;
 use wraith_transfer::Kind;
 
 use super::{Proposal, list, text};
-use crate::args::units::Bytes;
 use crate::ask::Answers;
 use crate::output::Reporter;
 

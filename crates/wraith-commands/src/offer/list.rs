@@ -2,12 +2,12 @@
 
 use unicode_width::UnicodeWidthStr;
 use wraith::{Conflicts, Preview};
+use wraith_command_text::units::Bytes;
 use wraith_transfer::{Action, Kind, Offer, Planned};
 
 use super::Proposal;
 use super::names::{RiskyEntries, top_level};
 
-use crate::args::units::Bytes;
 use crate::ask::Answers;
 use crate::output::{Event, Reporter};
 

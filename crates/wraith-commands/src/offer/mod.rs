@@ -12,12 +12,12 @@ mod names;
 use std::path::Path;
 
 use wraith::{Addr, Incoming, NodeId, Preview, PreviewOutcome, path_kind};
+use wraith_command_text::units::{Bytes, Files};
 use wraith_transfer::{Kind, Offer};
 
 pub use ask::{Answer, Question};
 pub use list::dry_run;
 
-use crate::args::units::{Bytes, Files};
 use crate::report;
 use names::NameSample;
 

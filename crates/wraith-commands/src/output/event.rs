@@ -2,7 +2,8 @@
 //! `RENAMED` of `schema.rs`.
 //!
 //! The comments in this file are the documentation. `schema.rs` makes `docs/events.schema.json` and
-//! the tables of `docs/json.md` from these types, and a test fails when they differ.
+//! the tables of `docs/json.md` from these types, and a test fails when they differ. The crate
+//! `wraith-crypto-commands` has the events of its commands.
 
 use serde::Serialize;
 
@@ -462,63 +463,6 @@ pub enum Event<'a> {
         /// The reason, as text for people.
         message: &'a str,
     },
-    /// A hash or an authentication code that was asked for (`wraith crypto hash`, `wraith crypto mac`).
-    Digest {
-        /// The file as named on the command line, `-` for standard input.
-        path: &'a str,
-        /// The algorithm.
-        algorithm: &'a str,
-        /// The hash or authentication code, in hexadecimal.
-        value: &'a str,
-    },
-    /// An algorithm of the list (`wraith crypto list`).
-    Algorithm {
-        /// `hash`, `cipher`, `aead`, `mac`, `sign`, `agree`, `kem` or `encrypt`.
-        kind: &'a str,
-        /// Its name.
-        name: &'a str,
-        /// The standard that defines it.
-        standard: &'a str,
-        /// Implementation on this processor: a library, or `own` with the processor features that
-        /// it uses.
-        backend: &'a str,
-    },
-    /// `wraith crypto` has written a complete result.
-    Written {
-        /// Kind of result: `encrypted`, `decrypted`, `secret`, `private-key`, `public-key`,
-        /// `signature`, `ciphertext` or `random`.
-        what: &'a str,
-        /// The algorithm; null for random bytes.
-        algorithm: Option<&'a str>,
-        /// The file, escaped; null for standard output. Events go to standard error then.
-        path: Option<&'a str>,
-        /// Size of the result in bytes.
-        bytes: u64,
-    },
-    /// A signature is valid (`wraith crypto verify`).
-    SignatureValid {
-        /// The signed file as named on the command line, `-` for standard input.
-        path: &'a str,
-        /// The algorithm.
-        algorithm: &'a str,
-    },
-    /// The speed of an operation on this machine (`wraith speed`).
-    Speed {
-        /// The algorithm and the operation.
-        name: &'a str,
-        /// Bytes of the text that each operation processes; null for operations without a text.
-        bytes: Option<u64>,
-        /// Operations in a second: the median of several time slices; null with `--list`.
-        operations_per_second: Option<f64>,
-        /// Bytes of text in a second; null for operations without a text.
-        bytes_per_second: Option<f64>,
-        /// Number of operations that were measured.
-        operations: u64,
-        /// Implementation, as in `algorithm`.
-        backend: &'a str,
-        /// Steps that the measured time includes.
-        scope: &'a str,
-    },
     /// A setting that was asked for.
     Setting {
         /// `COMMAND.OPTION`, or an option of all commands.
@@ -580,9 +524,9 @@ pub enum Event<'a> {
 
 /// An event, with the number of its receiver if there are several.
 #[derive(Clone, Debug, Serialize)]
-pub struct NumberedEvent<'a> {
+pub struct NumberedEvent<'a, E> {
     #[serde(flatten)]
-    pub event: &'a Event<'a>,
+    pub event: &'a E,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<u64>,
 }

@@ -6,8 +6,8 @@
 //! out, the least important first.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use wraith_command_text::units::{Bytes, Clock, Files};
 
-use crate::args::units::{Bytes, Clock, Files};
 use wraith::{Bottleneck, Progress};
 
 /// Minimum and maximum width of the bar, in columns.

@@ -12,7 +12,7 @@ mod event;
 mod line;
 pub mod log;
 pub mod qr;
-#[cfg(test)]
+#[cfg(all(test, feature = "crypto"))]
 mod schema;
 mod ticker;
 pub mod wrap;
@@ -25,6 +25,7 @@ pub use event::Event;
 use event::NumberedEvent;
 pub use ticker::Ticker;
 
+use serde::Serialize;
 use wraith::{Bottleneck, PathKind, Progress, ProgressReader};
 
 use crate::args::OutputArgs;
@@ -126,6 +127,11 @@ impl Reporter {
 
     /// Writes an event about one of several receivers.
     pub fn event_of(&self, receiver: Option<u64>, event: &Event<'_>) {
+        self.write_event(receiver, event, !matches!(event, Event::File { .. }));
+    }
+
+    /// Writes an event of this or another crate. `flushes`: it is written at once.
+    pub fn write_event(&self, receiver: Option<u64>, event: &impl Serialize, flushes: bool) {
         if self.style != Style::Json {
             return;
         }
@@ -133,7 +139,7 @@ impl Reporter {
         inner.print(|out| {
             serde_json::to_writer(&mut *out, &NumberedEvent { event, receiver })?;
             out.write_all(b"\n")?;
-            if matches!(event, Event::File { .. }) { Ok(()) } else { out.flush() }
+            if flushes { out.flush() } else { Ok(()) }
         });
     }
 
@@ -180,6 +186,12 @@ impl Reporter {
     /// Reports a notice to people and to programs, with or without a path.
     pub fn note(&self, path: &str, message: &str) {
         self.event(&Event::Note { path, message });
+        self.warn(message);
+    }
+
+    /// Reports a file to hash that cannot be read. `path` is as named on the command line.
+    pub fn unreadable(&self, path: &str, message: &str) {
+        self.event(&Event::HashFailed { path, message });
         self.warn(message);
     }
 

@@ -5,6 +5,8 @@
 //! $ WRAITH_BLESS=1 cargo test -p wraith-p2p-commands documented
 //! ```
 //!
+//! The documents describe the program with all commands, so these tests need the feature `crypto`.
+//!
 //! The integration tests check the other direction: every line that the program prints in a test
 //! must match the schema (`tests/support/schema.rs`).
 
@@ -41,6 +43,7 @@ fn docs(name: &str) -> PathBuf {
 fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<Event<'static>>().to_value();
+    add_crypto_events(&mut schema);
     let root = schema.as_object_mut().unwrap();
     root.insert("title".into(), json!("A line of wraith --json"));
     root.insert(
@@ -62,6 +65,17 @@ fn schema() -> Value {
         }
     }
     schema
+}
+
+/// Adds the events of the crate `wraith-crypto-commands`, in front of those about settings.
+fn add_crypto_events(schema: &mut Value) {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let root = generator.into_root_schema_for::<wraith_crypto_commands::Event<'static>>();
+    let added = root.to_value()["oneOf"].as_array().unwrap().clone();
+    let events = schema["oneOf"].as_array_mut().unwrap();
+    let is_setting = |event: &Value| event["properties"]["event"]["const"] == "setting";
+    let at = events.iter().position(is_setting).unwrap();
+    events.splice(at..at, added);
 }
 
 fn tables(schema: &Value) -> String {

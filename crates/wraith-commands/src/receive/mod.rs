@@ -13,10 +13,10 @@ use wraith::{
     AcceptOptions, Cause, Code, Conflicts, Error, ErrorKind, FetchSummary, Incoming, Node,
     OfferRequest, Role, Source, Transfer,
 };
+use wraith_command_text::units::Bytes;
 
 use crate::args::ReceiveArgs;
 use crate::args::continuing;
-use crate::args::units::Bytes;
 use crate::ask::{self, Answers};
 use crate::code::{self, SourceChoice};
 use crate::contacts::{SaveContact, TransferPeer, after_transfer};

@@ -14,11 +14,11 @@ use wraith::state::{ContactName, OmittedCounts, ReceivedListRecorder};
 use wraith::{
     Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, Route, SendReport,
 };
+use wraith_command_text::units::{Bytes, Files};
 use wraith_files::{Change, Root, Tree};
 use wraith_transfer::{Event as TransferEvent, Offer};
 use wraith_transport::{KEY_AGREEMENT, Suite};
 
-use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 

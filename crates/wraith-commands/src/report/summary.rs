@@ -4,9 +4,8 @@
 //! Invariant: the line counts only files that are verified and have their names at the receiver.
 //! Failed files are reported by the error that follows the line.
 
+use wraith_command_text::units::{Bytes, Clock, Files};
 use wraith_transfer::Role;
-
-use crate::args::units::{Bytes, Clock, Files};
 
 /// The figures of the closing line.
 #[derive(Clone, Copy, Debug)]

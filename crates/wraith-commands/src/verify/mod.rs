@@ -17,10 +17,10 @@ use wraith::state::{
     ContactName, OmittedCounts, ProofError, ReceiptHeader, ReceivedList, ReceivedListReader,
     ReceivedStore, StateDir,
 };
+use wraith_command_text::units::{Bytes, Files};
 use wraith_files::{TargetDir, shown};
 
 use crate::args::VerifyArgs;
-use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::output::{Event, Reporter};

@@ -12,11 +12,11 @@ use wraith::state::{
     ContactName, OmittedCounts, ProofError, ReceiptEntry, ReceiptHeader, ReceiptReader,
     ReceivedListReader, open_receipt, open_received_list,
 };
+use wraith_command_text::units::{Bytes, Files};
 use wraith_files::TargetDir;
 
 use super::check::{Checker, ComparisonCounts};
 use super::{escaped, received_at};
-use crate::args::units::{Bytes, Files};
 use crate::args::{PeerName, VerifyArgs};
 use crate::contacts;
 use crate::failure::{Exit, Failure, plain};
