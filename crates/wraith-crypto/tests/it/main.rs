@@ -27,6 +27,7 @@ mod lines;
 mod mac;
 mod ml_dsa;
 mod ml_kem;
+mod published;
 mod rand;
 mod rsa;
 mod rsa_keys;
