@@ -39,3 +39,8 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
 fn openssl_s_secrets_come_out() {
     each(include_str!("../../vectors/openssl/agreements.txt"), 173, check);
 }
+
+#[test]
+fn ecdh_of_cavp_comes_out() {
+    each(include_str!("../../vectors/aws_lc/agreements.txt"), 100, check);
+}

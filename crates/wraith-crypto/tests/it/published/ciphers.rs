@@ -151,3 +151,8 @@ fn ccm_of_cavp_comes_out_with_every_length_of_nonce_and_tag() {
 fn openssl_s_wrapped_keys_come_out() {
     each(include_str!("../../vectors/openssl/wraps.txt"), 8, check_wrap);
 }
+
+#[test]
+fn cbc_and_ctr_of_cavp_come_out() {
+    each(include_str!("../../vectors/aws_lc/ciphers.txt"), 1560, check_cipher);
+}

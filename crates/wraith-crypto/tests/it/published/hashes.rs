@@ -27,3 +27,8 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
 fn openssl_s_digests_come_out() {
     each(include_str!("../../vectors/openssl/hashes.txt"), 82, check);
 }
+
+#[test]
+fn sha_3_and_shake_of_cavp_come_out() {
+    each(include_str!("../../vectors/aws_lc/hashes.txt"), 767, check);
+}

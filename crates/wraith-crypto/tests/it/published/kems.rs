@@ -73,3 +73,35 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
 fn openssl_s_kems_come_out() {
     each(include_str!("../../vectors/openssl/kems.txt"), 492, check);
 }
+
+/// Checks `KEM|encapsulation key|number of a coefficient|value`. With the value, which is not below
+/// the modulus, the key has to be refused.
+fn check_modulus(fields: &[&'static str]) -> Result<(), String> {
+    let [name, key, number, value] = fields else { return Err("four fields".into()) };
+    let algorithm: kem::Algorithm = name.parse().map_err(message)?;
+    let mut key = hex(key);
+    algorithm.encapsulation_key(&key).map_err(message)?;
+    let (number, value): (usize, u32) =
+        (number.parse().map_err(message)?, value.parse().map_err(message)?);
+    // Two coefficients of 12 bits are three bytes, little-endian.
+    let (at, shift) = (number / 2 * 3, number % 2 * 12);
+    let both = u32::from_le_bytes([key[at], key[at + 1], key[at + 2], 0]);
+    let both = both & !(0xfff << shift) | value << shift;
+    key[at..at + 3].copy_from_slice(&both.to_le_bytes()[..3]);
+    ensure("a coefficient is refused", algorithm.encapsulation_key(&key).is_err())
+}
+
+#[test]
+fn cctv_s_unlucky_samples_of_ml_kem_come_out() {
+    each(include_str!("../../vectors/cctv/ml_kem.txt"), 6, check);
+}
+
+#[test]
+fn coefficients_that_are_not_below_the_modulus_are_refused_everywhere() {
+    each(include_str!("../../vectors/cctv/ml_kem_moduli.txt"), 2595, check_modulus);
+}
+
+#[test]
+fn x_wing_comes_out_as_boringssl_s() {
+    each(include_str!("../../vectors/boringssl/kems.txt"), 6, check);
+}

@@ -5,6 +5,7 @@ mod agreements;
 mod ciphers;
 mod encryption;
 mod hashes;
+mod hpke;
 mod kdfs;
 mod kems;
 mod macs;
@@ -20,7 +21,7 @@ const REPORTED_MAX: usize = 20;
 fn each(
     text: &'static str,
     expected: usize,
-    check: impl Fn(&[&'static str]) -> Result<(), String>,
+    mut check: impl FnMut(&[&'static str]) -> Result<(), String>,
 ) {
     let mut above: Vec<&'static str> = Vec::new();
     let (mut count, mut wrong) = (0, Vec::new());

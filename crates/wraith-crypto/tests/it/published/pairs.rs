@@ -26,10 +26,13 @@ fn public_half(name: &str, private: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Checks `algorithm|verdict|private key|public key`.
+/// Checks `algorithm|verdict|private key|public key`. The public key may be `sha256:` and its digest.
 fn check(fields: &[&'static str]) -> Result<(), String> {
     let [name, verdict, private, public] = fields else { return Err("four fields".into()) };
     let made = public_half(name, private);
+    if let Some(digest) = public.strip_prefix("sha256:") {
+        return same("digest", &hash::digest(hash::Algorithm::Sha256, &made?), &hex(digest));
+    }
     let public = hex(public.trim_start_matches("raw:"));
     match *verdict {
         "pair" => same("public key", &made?, &public),
@@ -59,4 +62,14 @@ fn openssl_s_pairs_belong_together() {
 #[test]
 fn keys_of_openssl_s_seeds_are_the_published_ones() {
     each(include_str!("../../vectors/openssl/generated_keys.txt"), 195, check_generated);
+}
+
+#[test]
+fn pairs_of_cavp_and_aws_lc_belong_together() {
+    each(include_str!("../../vectors/aws_lc/pairs.txt"), 648, check);
+}
+
+#[test]
+fn keys_of_boringssl_s_seeds_are_the_published_ones() {
+    each(include_str!("../../vectors/boringssl/generated_keys.txt"), 20, check_generated);
 }

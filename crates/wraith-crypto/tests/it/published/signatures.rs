@@ -146,3 +146,35 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
 fn openssl_s_signatures_come_out() {
     each(include_str!("../../vectors/openssl/signatures.txt"), 195, check);
 }
+
+#[test]
+fn cctv_s_edge_cases_of_ed25519_have_one_verdict() {
+    each(include_str!("../../vectors/cctv/ed25519.txt"), 914, check);
+}
+
+#[test]
+fn ecdsa_of_cavp_and_aws_lc_s_ml_dsa_come_out() {
+    each(include_str!("../../vectors/aws_lc/signatures.txt"), 606, check);
+}
+
+#[test]
+fn boringssl_s_ml_dsa_and_slh_dsa_come_out() {
+    each(include_str!("../../vectors/boringssl/signatures.txt"), 29, check);
+}
+
+/// Checks `algorithm|private key|randomness|message|SHA-256 of the signature`.
+fn check_slh_dsa(fields: &[&'static str]) -> Result<(), String> {
+    let [name, key, randomness, text, digest] = fields else { return Err("five fields".into()) };
+    let algorithm: Algorithm = name.parse().map_err(message)?;
+    let [key, randomness, text] = [key, randomness, text].map(|field| hex(field));
+    let key = slh_dsa::SigningKey::from_raw(algorithm, &key).map_err(message)?;
+    let randomness = (!randomness.is_empty()).then_some(&randomness[..]);
+    let signature = key.sign_internal(&text, randomness).map_err(message)?;
+    key.public().verify_internal(&text, &signature).map_err(message)?;
+    same("digest", &hash::digest(hash::Algorithm::Sha256, &signature), &hex(digest))
+}
+
+#[test]
+fn slh_dsa_makes_boringssl_s_signatures() {
+    each(include_str!("../../vectors/boringssl/slh_dsa.txt"), 14, check_slh_dsa);
+}
