@@ -44,3 +44,8 @@ fn openssl_s_secrets_come_out() {
 fn ecdh_of_cavp_comes_out() {
     each(include_str!("../../vectors/aws_lc/agreements.txt"), 100, check);
 }
+
+#[test]
+fn botan_s_secrets_come_out() {
+    each(include_str!("../../vectors/botan/agreements.txt"), 181, check);
+}

@@ -156,3 +156,18 @@ fn openssl_s_wrapped_keys_come_out() {
 fn cbc_and_ctr_of_cavp_come_out() {
     each(include_str!("../../vectors/aws_lc/ciphers.txt"), 1560, check_cipher);
 }
+
+#[test]
+fn botan_s_ciphers_come_out() {
+    each(include_str!("../../vectors/botan/ciphers.txt"), 149, check_cipher);
+}
+
+#[test]
+fn botan_s_aeads_come_out() {
+    each(include_str!("../../vectors/botan/aeads.txt"), 380, check_aead);
+}
+
+#[test]
+fn botan_s_wrapped_keys_come_out() {
+    each(include_str!("../../vectors/botan/wraps.txt"), 17, check_wrap);
+}

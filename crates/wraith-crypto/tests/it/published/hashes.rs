@@ -32,3 +32,8 @@ fn openssl_s_digests_come_out() {
 fn sha_3_and_shake_of_cavp_come_out() {
     each(include_str!("../../vectors/aws_lc/hashes.txt"), 767, check);
 }
+
+#[test]
+fn botan_s_digests_come_out() {
+    each(include_str!("../../vectors/botan/hashes.txt"), 523, check);
+}

@@ -48,3 +48,8 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
 fn openssl_s_derived_keys_come_out() {
     each(include_str!("../../vectors/openssl/kdfs.txt"), 55, check);
 }
+
+#[test]
+fn botan_s_derived_keys_come_out() {
+    each(include_str!("../../vectors/botan/kdfs.txt"), 106, check);
+}

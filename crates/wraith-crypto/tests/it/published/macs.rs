@@ -37,3 +37,8 @@ fn openssl_s_macs_come_out() {
 fn cmac_of_cavp_and_aws_lc_s_hmac_come_out() {
     each(include_str!("../../vectors/aws_lc/macs.txt"), 441, check);
 }
+
+#[test]
+fn botan_s_macs_come_out() {
+    each(include_str!("../../vectors/botan/macs.txt"), 303, check);
+}

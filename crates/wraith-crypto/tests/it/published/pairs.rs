@@ -73,3 +73,13 @@ fn pairs_of_cavp_and_aws_lc_belong_together() {
 fn keys_of_boringssl_s_seeds_are_the_published_ones() {
     each(include_str!("../../vectors/boringssl/generated_keys.txt"), 20, check_generated);
 }
+
+#[test]
+fn botan_s_pairs_belong_together() {
+    each(include_str!("../../vectors/botan/pairs.txt"), 115, check);
+}
+
+#[test]
+fn sm2_keys_of_tongsuo_belong_together() {
+    each(include_str!("../../vectors/tongsuo/pairs.txt"), 11, check);
+}

@@ -178,3 +178,13 @@ fn check_slh_dsa(fields: &[&'static str]) -> Result<(), String> {
 fn slh_dsa_makes_boringssl_s_signatures() {
     each(include_str!("../../vectors/boringssl/slh_dsa.txt"), 14, check_slh_dsa);
 }
+
+#[test]
+fn botan_s_signatures_come_out() {
+    each(include_str!("../../vectors/botan/signatures.txt"), 381, check);
+}
+
+#[test]
+fn certificates_of_tongsuo_with_sm2_verify() {
+    each(include_str!("../../vectors/tongsuo/signatures.txt"), 25, check);
+}
