@@ -4,6 +4,7 @@
 mod agreements;
 mod ciphers;
 mod encryption;
+mod generators;
 mod hashes;
 mod hpke;
 mod kdfs;
