@@ -24,6 +24,7 @@ mod key_formats;
 mod lines;
 mod mac;
 mod ml_dsa;
+mod published;
 mod rand;
 mod rsa;
 mod rsa_keys;
