@@ -43,6 +43,7 @@ use config::CommandLineError;
 use failure::{Exit, Failure};
 use output::{Event, Reporter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use wraith_crypto::Backends;
 
 /// Maximum number of parallel name lookups. Each takes a thread.
 const NAME_LOOKUPS: usize = 2;
@@ -55,6 +56,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(none) => return command_line_failure(none),
     };
+    if let Some(backends) = cli.cryptography.backends {
+        Backends::choose(Some(backends));
+    }
     let reporter = Arc::new(Reporter::new(cli.output));
     if let Err(failure) = output::log::start(&cli.log, &reporter) {
         reporter.failure(&failure);

@@ -87,6 +87,9 @@ pub enum Event<'a> {
         operations: u64,
         /// Implementation, as in `algorithm`.
         backend: &'a str,
+        /// The choice of backends with which it was measured: `fast`, `conservative`, or `both` if
+        /// the implementation is the same.
+        backends: &'a str,
         /// Steps that the measured time includes.
         scope: &'a str,
     },

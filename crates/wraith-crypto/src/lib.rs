@@ -46,8 +46,8 @@ pub use mask::MaskKey;
 pub use names::{NAME_MAX, UnknownAlgorithm};
 pub use policy::Policy;
 pub use wraith_aws_lc::equal;
-pub use wraith_kernels::Wiped;
-pub use wraith_kernels::detect::Backends;
+pub use wraith_kernels::detect::{Backends, Kernel, KernelState};
+pub use wraith_kernels::{Wiped, kernels};
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]

@@ -173,7 +173,7 @@ impl Level {
 
 /// State of a kernel in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum KernelState {
     /// The processor lacks an instruction, or `WRAITH_KERNELS` hides it.
     Unsupported,
     /// The self-test found a wrong result.
@@ -256,15 +256,15 @@ impl Kernel {
 
     /// Returns the state. The first call runs the self-test.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> KernelState {
         let state = match self.state.load(Relaxed) {
             UNKNOWN => self.test(),
             state => state,
         };
         match state {
-            UNSUPPORTED => State::Unsupported,
-            FAILED => State::Failed,
-            _ => State::Ready,
+            UNSUPPORTED => KernelState::Unsupported,
+            FAILED => KernelState::Failed,
+            _ => KernelState::Ready,
         }
     }
 

@@ -148,9 +148,15 @@ pub(crate) mod tests {
         fast();
         for kernel in kernels() {
             let state = kernel.state();
-            assert_ne!(state, detect::State::Failed, "{} ({})", kernel.name(), kernel.features());
-            assert_eq!(kernel.is_available(), state == detect::State::Ready);
-            if state == detect::State::Unsupported {
+            assert_ne!(
+                state,
+                detect::KernelState::Failed,
+                "{} ({})",
+                kernel.name(),
+                kernel.features()
+            );
+            assert_eq!(kernel.is_available(), state == detect::KernelState::Ready);
+            if state == detect::KernelState::Unsupported {
                 unchecked(&format!("this processor has no {}", kernel.features()));
             }
         }

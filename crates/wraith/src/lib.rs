@@ -40,7 +40,7 @@ pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};
 pub use route::{PathKind, PathOrigin, Route, path_kind};
 pub use service::{ConnectBuilder, Service, ServiceBuilder};
-pub use wraith_crypto::{NodeId, SecretIdentity};
+pub use wraith_crypto::{Backends, NodeId, SecretIdentity, implementation};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,
     PlaceError, PlaceName, Places, Query, Ticket, TicketError, TicketKind,
@@ -48,8 +48,10 @@ pub use wraith_discovery::{
 pub use wraith_files::{Change, Entry, RelPath, Tree};
 /// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets and sealed
 /// boxes.
+#[cfg(feature = "session")]
 pub use wraith_session as session;
 /// A vault for sessions in a folder ([`session::FileVault`]).
+#[cfg(feature = "session")]
 pub use wraith_session::FileVault;
 /// An event of a running transfer, as an [`Observer`] receives it.
 pub use wraith_transfer::Event as TransferEvent;

@@ -78,8 +78,12 @@ fn fields(event: &Event) -> (&'static str, Value) {
             ("peer_found", json!({ "place": place.to_string() }))
         }
         Event::Connected { peer, remote, suite } => {
-            let (address, suite) = (remote.to_string(), suite.name());
-            ("connected", json!({ "peer": peer, "address": address, "suite": suite }))
+            let (address, backend) = (remote.to_string(), wraith_crypto::implementation(*suite));
+            let suite = suite.name();
+            (
+                "connected",
+                json!({ "peer": peer, "address": address, "suite": suite, "backend": backend }),
+            )
         }
         Event::Path { peer, remote, route, why } => {
             let (address, path) = (remote.to_string(), route.kind.name());

@@ -1,6 +1,7 @@
 //! The command line, defined once: parsing, `--help` and usage errors all come from these types.
 
 mod addresses;
+mod backends;
 mod config;
 mod contacts;
 pub mod continuing;
@@ -31,6 +32,7 @@ use wraith_command_text::durations;
 use wraith_command_text::units::{RateLimit, Size};
 use wraith_transfer::OnConflict as Conflict;
 
+pub use backends::BackendArgs;
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
 #[cfg(feature = "crypto")]
@@ -72,6 +74,9 @@ pub struct Cli {
 
     #[command(flatten)]
     pub log: LogArgs,
+
+    #[command(flatten)]
+    pub cryptography: BackendArgs,
 }
 
 /// Options for the output format.

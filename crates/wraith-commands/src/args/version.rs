@@ -1,6 +1,6 @@
 //! Version facts: the output of `wraith --version`, and the first lines of `wraith doctor`.
 
-use wraith_crypto::{Suite, aes_hardware, implementation};
+use wraith_crypto::{Backends, KernelState, Suite, aes_hardware, implementation};
 
 /// Returns the facts as pairs of name and value.
 pub fn facts() -> Vec<(&'static str, String)> {
@@ -19,6 +19,7 @@ pub fn facts() -> Vec<(&'static str, String)> {
         ("keys", format!("{} (AWS-LC)", wraith_transport::KEY_AGREEMENT)),
         ("cipher", cipher()),
         ("hash", format!("BLAKE3 ({})", hash())),
+        ("kernels", kernels()),
     ]
 }
 
@@ -37,6 +38,29 @@ pub fn protocol() -> String {
 pub fn cipher() -> String {
     let suite = if aes_hardware() { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
     format!("{} ({})", suite.name(), implementation(suite))
+}
+
+/// Returns the kernels that a wrong result in their self-test has switched off.
+pub fn failed_kernels() -> Vec<String> {
+    let all = wraith_crypto::kernels().into_iter();
+    let failed = all.filter(|kernel| kernel.state() == KernelState::Failed);
+    failed.map(|kernel| format!("{} ({})", kernel.name(), kernel.features())).collect()
+}
+
+/// Returns the work that wraith's own vector code does in this process.
+pub fn kernels() -> String {
+    if wraith_crypto::kernels().is_empty() {
+        return "none in this build".to_owned();
+    }
+    let used = match Backends::chosen() {
+        None => "for packets, hashes and bulk encryption",
+        Some(Backends::Conservative) => "none, by the choice of conservative backends",
+        Some(Backends::Fast) => "for everything, by the choice of fast backends",
+    };
+    match failed_kernels().as_slice() {
+        [] => used.to_owned(),
+        failed => format!("{used}; off after a wrong result: {}", failed.join(", ")),
+    }
 }
 
 /// Returns the instruction set that hashing uses.

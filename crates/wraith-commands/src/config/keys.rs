@@ -39,8 +39,9 @@ const WITHOUT_SETTINGS: [&str; 2] = ["crypto", "speed"];
 
 /// Variables that are no options. The last three belong to the build script, and cargo passes them
 /// to the programs that it runs.
-const OTHER_VARIABLES: [&str; 6] = [
+const OTHER_VARIABLES: [&str; 7] = [
     "WRAITH_HOME",
+    "WRAITH_KERNELS",
     "WRAITH_BLESS",
     "WRAITH_PROGRAM",
     "WRAITH_COMMIT",

@@ -16,6 +16,7 @@ use std::{fs, io, thread};
 use serde_json::Value;
 use wraith::Progress;
 use wraith_command_text::units::{Bytes, Files};
+use wraith_crypto::Backends;
 
 use crate::args::DemoArgs;
 use crate::failure::{Exit, Failure, plain};
@@ -149,6 +150,9 @@ impl Transfer<'_> {
         command.env("WRAITH_HOME", self.folder.join(side));
         // Both sides are on this machine.
         command.envs([("WRAITH_DHT", "off"), ("WRAITH_PORT_MAPPING", "off")]);
+        if let Some(backends) = Backends::chosen() {
+            command.env("WRAITH_BACKENDS", backends.name());
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Ok(command)
     }

@@ -17,6 +17,7 @@ const LITTLE_SPACE: u64 = 1 << 30;
 
 pub fn check(report: &mut impl FnMut(Check)) {
     report(processor());
+    report(kernels());
     report(clock(SystemTime::now()));
     report(space(Path::new(".")));
 }
@@ -36,6 +37,17 @@ fn processor() -> Check {
         found,
         "no AES instructions: ChaCha20 is used, at several Gbit/s a core",
     )
+}
+
+/// Runs the self-test of every kernel, those of other algorithms included.
+fn kernels() -> Check {
+    let found = version::kernels();
+    if version::failed_kernels().is_empty() {
+        return Check::ok("kernels", found, "their results are those of a second implementation");
+    }
+    let meaning = "a library or portable code computes instead; transfers are correct, but slower";
+    Check::warn("kernels", found, meaning)
+        .next("check this machine's memory and processor, and report this output")
 }
 
 fn clock(now: SystemTime) -> Check {

@@ -156,6 +156,7 @@ impl Narrator {
             how,
             contact,
             suite: &keys_and_cipher,
+            backend: &wraith_crypto::implementation(suite),
         });
         let shown = contact.unwrap_or(short_id(&peer));
         self.status(format!("Connected to {shown} at {address} ({route})."));

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
+use wraith_files::shown;
 use wraith_suite::{Backend, NAME_MAX, UnknownAlgorithm};
 use wraith_suite::{aead, agree, cipher, encrypt, hash, kem, mac, sign};
-use wraith_files::shown;
 
 use super::args::Kind;
 use crate::failure::{Exit, Failure};

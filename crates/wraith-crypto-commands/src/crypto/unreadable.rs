@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use wraith_files::shown;
 use wraith_suite::encoding::EncodingError;
 use wraith_suite::encoding::der::{self, Reader};
 use wraith_suite::encoding::oid;
 use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
 use wraith_suite::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use wraith_suite::sign;
-use wraith_files::shown;
 
 use super::input::name;
 use crate::failure::{Exit, Failure};

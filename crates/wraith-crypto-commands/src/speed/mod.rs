@@ -12,6 +12,7 @@ pub use args::SpeedArgs;
 use std::time::Duration;
 
 use rows::{Row, Work};
+use wraith_suite::Backends;
 
 use crate::failure::{Exit, Failure};
 use crate::report::{Event, Reporter};
@@ -33,37 +34,71 @@ struct Measurement {
     operations_per_second: f64,
 }
 
-/// Measures the operations that the arguments name, or lists them.
+/// Measures the operations that the arguments name, or lists them. Without a choice of backends,
+/// each operation is measured with both where they differ.
 ///
 /// # Errors
 /// [`Exit::Usage`] for a name of no operation; [`Exit::Partial`] if some could not be measured.
 pub fn run(args: &SpeedArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
-    let all = rows::all(&args.bytes);
+    let chosen = Backends::chosen();
+    let result = measure_all(args, chosen, reporter);
+    Backends::choose(chosen);
+    result
+}
+
+/// A row with the implementation of each choice of backends. If both have the same, there is one.
+struct Pair {
+    row: Row,
+    conservative: Option<Row>,
+}
+
+/// Returns the rows for the choice of the user, or for both choices.
+fn pairs(bytes: &[u32], chosen: Option<Backends>) -> Vec<Pair> {
+    let of = |backends| {
+        Backends::choose(Some(backends));
+        rows::all(bytes)
+    };
+    if let Some(chosen) = chosen {
+        return of(chosen).into_iter().map(|row| Pair { row, conservative: None }).collect();
+    }
+    let conservative = of(Backends::Conservative).into_iter();
+    let pairs = of(Backends::Fast).into_iter().zip(conservative).map(|(row, other)| {
+        debug_assert_eq!(row.name, other.name);
+        let differs = row.backend != other.backend;
+        Pair { row, conservative: differs.then_some(other) }
+    });
+    pairs.collect()
+}
+
+fn measure_all(
+    args: &SpeedArgs,
+    chosen: Option<Backends>,
+    reporter: &dyn Reporter,
+) -> Result<(), Failure> {
+    let all = pairs(&args.bytes, chosen);
     let wanted = wanted(&args.names, &all);
-    if let Some(name) = args.names.iter().find(|name| !all.iter().any(|row| row.is(name))) {
+    if let Some(name) = args.names.iter().find(|name| !all.iter().any(|pair| pair.row.is(name))) {
         return Err(no_row(name, &all));
     }
     if args.list {
-        wanted.iter().for_each(|row| list(row, reporter));
+        wanted.iter().for_each(|pair| list(pair, chosen, reporter));
         return Ok(());
     }
     reporter.status(&format!("This processor: {}.", processor()));
     if args.names.is_empty() {
-        reporter.status(&format!("{}.", extent(wanted.len(), args.seconds)));
+        let twice = wanted.iter().filter(|pair| pair.conservative.is_some()).count();
+        reporter.status(&format!("{}.", extent(wanted.len() + twice, args.seconds)));
     }
     let heading = format!(
-        "{:NAME_WIDTH$}{:>8}{:>12}{:>15}  computed by",
-        "operation", "bytes", "MB/s", "operations/s"
+        "{:NAME_WIDTH$}{:>8}{:>12}{:>15}{:>15}  computed by",
+        "operation", "bytes", "MB/s", "operations/s", "conservative"
     );
     reporter.print(heading.as_bytes());
     let mut failed = 0;
-    for row in &wanted {
-        match row.prepare() {
-            Ok(mut work) => report_row(row, &measure(&mut work, args.seconds), reporter),
-            Err(why) => {
-                reporter.note(&format!("{} cannot be measured: {why}", row.name));
-                failed += 1;
-            }
+    for pair in &wanted {
+        if let Err(why) = measure_pair(pair, chosen, args.seconds, reporter) {
+            reporter.note(&format!("{} cannot be measured: {why}", pair.row.name));
+            failed += 1;
         }
     }
     match failed {
@@ -72,6 +107,56 @@ pub fn run(args: &SpeedArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
             let message = format!("{some} of {} operations could not be measured", wanted.len());
             Err(Failure::new(Exit::Partial, message))
         }
+    }
+}
+
+/// Measures a row with each implementation, and reports it.
+fn measure_pair(
+    pair: &Pair,
+    chosen: Option<Backends>,
+    seconds: f64,
+    reporter: &dyn Reporter,
+) -> Result<(), String> {
+    let with = |row: &Row, backends| {
+        Backends::choose(Some(backends));
+        Ok::<_, String>(measure(&mut row.prepare()?, seconds))
+    };
+    let first = with(&pair.row, chosen.unwrap_or(Backends::Fast))?;
+    let other = pair.conservative.as_ref();
+    let second = other.map(|row| with(row, Backends::Conservative)).transpose()?;
+    event(&pair.row, name_of(pair, chosen), Some(&first), reporter);
+    if let (Some(row), Some(measured)) = (other, &second) {
+        event(row, Backends::Conservative.name(), Some(measured), reporter);
+    }
+    let (row, per_second) = (&pair.row, first.operations_per_second);
+    let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
+    let megabytes = row.bytes_per_second(&first).map(|rate| format!("{:.1}", rate / 1e6));
+    let megabytes = megabytes.unwrap_or_default();
+    let conservative = second.map(|measured| format!("{:.1}", measured.operations_per_second));
+    let conservative = conservative.unwrap_or_default();
+    let line = format!(
+        "{:NAME_WIDTH$}{bytes:>8}{megabytes:>12}{per_second:>15.1}{conservative:>15}  {}",
+        row.name,
+        backend_of(pair)
+    );
+    reporter.print(line.as_bytes());
+    Ok(())
+}
+
+/// Returns the choice of backends that the first measurement of a pair stands for.
+fn name_of(pair: &Pair, chosen: Option<Backends>) -> &'static str {
+    match (chosen, &pair.conservative) {
+        (Some(chosen), _) => chosen.name(),
+        (None, Some(_)) => Backends::Fast.name(),
+        (None, None) => "both",
+    }
+}
+
+/// Returns the implementations of a pair, the fast one first.
+fn backend_of(pair: &Pair) -> String {
+    match &pair.conservative {
+        Some(other) => format!("{}, conservative: {}", pair.row.backend, other.backend),
+        None => pair.row.backend.clone(),
     }
 }
 
@@ -87,11 +172,12 @@ fn extent(rows: usize, seconds: f64) -> String {
 
 /// Returns the rows for each name: the row with this name, else the rows of the algorithm with this
 /// name, else the rows that contain it. Without names, returns all rows.
-fn wanted<'a>(names: &[String], all: &'a [Row]) -> Vec<&'a Row> {
+fn wanted<'a>(names: &[String], all: &'a [Pair]) -> Vec<&'a Pair> {
     let ways = [Row::is_called, Row::is_of, Row::is];
-    let way = |name: &String| ways.into_iter().find(|is| all.iter().any(|row| is(row, name)));
+    let way =
+        |name: &String| ways.into_iter().find(|is| all.iter().any(|pair| is(&pair.row, name)));
     let meant: Vec<_> = names.iter().filter_map(|name| Some((name, way(name)?))).collect();
-    let is_meant = |row: &&Row| meant.iter().any(|(name, is)| is(row, name));
+    let is_meant = |pair: &&Pair| meant.iter().any(|(name, is)| is(&pair.row, name));
     all.iter().filter(|row| names.is_empty() || is_meant(row)).collect()
 }
 
@@ -129,50 +215,44 @@ fn median(mut values: Vec<f64>) -> f64 {
     (values[(n - 1) / 2] + values[n / 2]) / 2.0
 }
 
-fn report_row(row: &Row, measured: &Measurement, reporter: &dyn Reporter) {
-    let per_second = measured.operations_per_second;
-    let bytes_per_second = row.bytes.map(|bytes| per_second * f64::from(bytes));
-    event(row, Some(per_second), bytes_per_second, measured.operations, reporter);
+fn list(pair: &Pair, chosen: Option<Backends>, reporter: &dyn Reporter) {
+    let row = &pair.row;
+    event(row, name_of(pair, chosen), None, reporter);
+    if let Some(other) = &pair.conservative {
+        event(other, Backends::Conservative.name(), None, reporter);
+    }
     let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
-    let megabytes = bytes_per_second.map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6));
-    let line = format!(
-        "{:NAME_WIDTH$}{bytes:>8}{megabytes:>12}{per_second:>15.1}  {}",
-        row.name, row.backend
-    );
+    let line = format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, backend_of(pair));
     reporter.print(line.as_bytes());
 }
 
-fn list(row: &Row, reporter: &dyn Reporter) {
-    event(row, None, None, 0, reporter);
-    let bytes = row.bytes.map_or_else(String::new, |bytes| bytes.to_string());
-    let line = format!("{:NAME_WIDTH$}{bytes:>8}  {} ({})", row.name, row.scope, row.backend);
-    reporter.print(line.as_bytes());
-}
-
-fn event(
-    row: &Row,
-    operations_per_second: Option<f64>,
-    bytes_per_second: Option<f64>,
-    operations: u64,
-    reporter: &dyn Reporter,
-) {
+fn event(row: &Row, backends: &str, measured: Option<&Measurement>, reporter: &dyn Reporter) {
     reporter.event(&Event::Speed {
         name: &row.name,
         bytes: row.bytes.map(u64::from),
-        operations_per_second,
-        bytes_per_second,
-        operations,
+        operations_per_second: measured.map(|measured| measured.operations_per_second),
+        bytes_per_second: measured.and_then(|measured| row.bytes_per_second(measured)),
+        operations: measured.map_or(0, |measured| measured.operations),
         backend: &row.backend,
+        backends,
         scope: row.scope,
     });
 }
 
-fn no_row(name: &str, all: &[Row]) -> Failure {
+impl Row {
+    fn bytes_per_second(&self, measured: &Measurement) -> Option<f64> {
+        self.bytes.map(|bytes| measured.operations_per_second * f64::from(bytes))
+    }
+}
+
+fn no_row(name: &str, all: &[Pair]) -> Failure {
     let shown: String = name.chars().take(wraith_suite::NAME_MAX).collect();
     let wanted = rows::letters(&shown);
     let mut near: Vec<(usize, &str)> = all
         .iter()
-        .map(|row| (strsim::osa_distance(&rows::letters(&row.name), &wanted), &*row.name))
+        .map(|Pair { row, .. }| {
+            (strsim::osa_distance(&rows::letters(&row.name), &wanted), &*row.name)
+        })
         .collect();
     near.sort();
     near.dedup();
@@ -217,9 +297,9 @@ mod tests {
 
     #[test]
     fn an_algorithms_name_means_its_operations_and_not_those_that_contain_it() {
-        let all = rows::all(&[1024]);
+        let all = pairs(&[1024], None);
         let names = |word: &str| -> Vec<String> {
-            wanted(&[word.to_owned()], &all).iter().map(|row| row.name.clone()).collect()
+            wanted(&[word.to_owned()], &all).iter().map(|pair| pair.row.name.clone()).collect()
         };
         assert_eq!(names("sha256"), ["SHA-256 hash"]);
         assert_eq!(names("X25519"), ["X25519 keygen", "X25519 derive"]);

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use wraith_crypto::{Policy, SecretIdentity};
+use wraith_crypto::{Backends, Policy, SecretIdentity};
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
 use wraith_transport::Algorithm;
@@ -147,6 +147,16 @@ impl NodeBuilder {
     /// outside of the policy.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Requests the implementations of the cryptography, for the whole process: [`Backends::Conservative`]
+    /// excludes the vector kernels of wraith, [`Backends::Fast`] allows them also for work on keys. If
+    /// several nodes make requests, the most conservative one wins. Keys that exist already keep
+    /// their implementation. Without a request, kernels compute packets and hashes only, or
+    /// `WRAITH_BACKENDS` decides.
+    pub fn backends(self, backends: Backends) -> Self {
+        backends.request();
         self
     }
 
