@@ -219,7 +219,10 @@ impl PrivateKey {
 }
 
 /// A public key.
-pub struct PublicKey(Owned<aws::EC_KEY>);
+pub struct PublicKey {
+    curve: Curve,
+    key: Owned<aws::EC_KEY>,
+}
 
 impl PublicKey {
     /// Returns the key of `point`.
@@ -228,7 +231,7 @@ impl PublicKey {
         let (key, point) = (curve.new_key()?, curve.point(point)?);
         // SAFETY: both are alive, and the key copies the point.
         let is_set = unsafe { aws::EC_KEY_set_public_key(key.as_ptr(), point.as_ptr()) };
-        succeeded(is_set).then_some(Self(key))
+        succeeded(is_set).then_some(Self { curve, key })
     }
 
     /// Returns whether `signature`, in DER, is a valid signature over `hash` (ECDSA).
@@ -237,7 +240,27 @@ impl PublicKey {
         let (sig, sig_len) = (signature.as_ptr(), signature.len());
         // SAFETY: the key is alive, and `hash` and `signature` have the lengths passed.
         succeeded(unsafe {
-            aws::ECDSA_verify(0, hash.as_ptr(), hash.len(), sig, sig_len, self.0.as_ptr())
+            aws::ECDSA_verify(0, hash.as_ptr(), hash.len(), sig, sig_len, self.key.as_ptr())
         })
+    }
+
+    /// Returns whether `signature`, r ‖ s and each as long as a coordinate, is a valid signature over
+    /// `hash` (ECDSA).
+    #[must_use]
+    pub fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
+        if signature.len() != 2 * self.curve.bytes() {
+            return false;
+        }
+        let (r, s) = signature.split_at(self.curve.bytes());
+        // SAFETY: the objects are alive, and the signature owns both numbers once it has them.
+        unsafe {
+            let (Some(r), Some(s)) = (number(r), number(s)) else { return false };
+            let Some(made) = Owned::new(aws::ECDSA_SIG_new()) else { return false };
+            if !succeeded(aws::ECDSA_SIG_set0(made.as_ptr(), r.into_ptr(), s.into_ptr())) {
+                return false;
+            }
+            let key = self.key.as_ptr();
+            succeeded(aws::ECDSA_do_verify(hash.as_ptr(), hash.len(), made.as_ptr(), key))
+        }
     }
 }

@@ -74,6 +74,12 @@ impl<T: Object> Owned<T> {
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.0.as_ptr()
     }
+
+    /// Gives the reference away: the caller passes it to another owner.
+    #[cfg(feature = "suite")]
+    pub(crate) fn into_ptr(self) -> *mut T {
+        std::mem::ManuallyDrop::new(self).0.as_ptr()
+    }
 }
 
 impl<T: Object> Drop for Owned<T> {

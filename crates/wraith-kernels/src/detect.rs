@@ -199,12 +199,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Creates a kernel for portable code of ours where a library has the algorithm too.
-    #[must_use]
-    pub const fn portable(name: &'static str, purpose: Purpose, self_test: fn() -> bool) -> Self {
-        Self::new(name, (Level::AesNi, "portable", || true), purpose, self_test)
-    }
-
     pub(crate) const fn new(
         name: &'static str,
         (level, features, has_features): (Level, &'static str, fn() -> bool),

@@ -27,11 +27,11 @@ mod chacha20;
 pub mod chacha20_poly1305;
 pub mod detect;
 #[cfg(feature = "inverse")]
-pub mod digits;
+mod digits;
 #[cfg(feature = "aes-gcm")]
 pub mod ghash;
 #[cfg(feature = "inverse")]
-pub mod inverse;
+mod inverse;
 #[cfg(feature = "keccak")]
 pub mod keccak;
 #[cfg(feature = "keccak")]

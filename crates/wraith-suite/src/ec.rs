@@ -1,9 +1,8 @@
 //! Key pairs on the curves of NIST (SP 800-186) and of brainpool (RFC 5639), for
 //! [signatures](crate::sign::ecdsa) and [agreement](crate::agree::ecdh).
 //!
-//! AWS-LC computes, unless [`Backends::Fast`](crate::Backends) is chosen. Then our own code computes
-//! P-224 and the curves of brainpool (`weierstrass`), for which AWS-LC has little dedicated code, and
-//! public keys of P-256 on processors with the vector instructions of the kernel.
+//! AWS-LC computes. If [`Backends::Fast`](crate::Backends) is chosen, a kernel computes public keys of
+//! P-256 on processors with its vector instructions.
 //!
 //! A private key is a scalar from 1 to the order minus 1, big-endian, as long as the order. A
 //! public key is a point on the curve, uncompressed (SEC 1 §2.3.3). All curves have a prime order,
@@ -23,26 +22,16 @@ use crate::encoding::der::{self, Reader, Writer};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
-use crate::hash::Sha512;
-use crate::weierstrass;
 pub use curve::Curve;
 pub(crate) use curve::CurveExt;
 
 /// A private key with its public half.
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
-    key: Key,
+    key: aws::PrivateKey,
     /// The public half, set at creation. For a key that AWS-LC generated it is computed on first
     /// use, because it takes a division by Z.
     point: OnceLock<Vec<u8>>,
-}
-
-/// The private half, by implementation.
-enum Key {
-    /// AWS-LC's key. If AWS-LC generated it, it has the public half.
-    AwsLc(aws::PrivateKey),
-    /// Our implementation, and the scalar.
-    Own(&'static dyn weierstrass::Curve, Zeroizing<Vec<u8>>),
 }
 
 impl fmt::Debug for PrivateKey {
@@ -54,19 +43,13 @@ impl fmt::Debug for PrivateKey {
 impl PrivateKey {
     /// Generates a key. Returns `None` if there is no memory.
     pub(crate) fn generate(curve: Curve) -> Option<Self> {
-        if let Some(own) = curve.own() {
-            let mut wide = Zeroizing::new(vec![0; 2 * curve.bytes()]);
-            crate::rand::fill(&mut wide);
-            // It is zero with a probability of at most about 2^-224.
-            return Self::from_scalar(curve, &own.reduce(&wide)?);
-        }
         #[cfg(all(target_arch = "x86_64", feature = "kernels"))]
         if let (Curve::P256, Some(_)) = (curve, P256::new()) {
             // Rejection sampling; one in 2^32 samples is rejected.
             return (0..8).find_map(|_| Self::from_scalar(curve, &*crate::rand::secret::<32>()));
         }
         let key = aws::PrivateKey::generate(curve)?;
-        Some(Self { curve, key: Key::AwsLc(key), point: OnceLock::new() })
+        Some(Self { curve, key, point: OnceLock::new() })
     }
 
     /// Returns the key of `scalar`, or `None` if it is not a private key of the curve.
@@ -74,30 +57,19 @@ impl PrivateKey {
         if scalar.len() != curve.bytes() {
             return None;
         }
-        if let Some(own) = curve.own() {
-            let point = own.public_key(scalar)?;
-            let key = Key::Own(own, scalar.to_vec().into());
-            return Some(Self { curve, key, point: point.into() });
-        }
         let point = public_key(curve, scalar)?;
         let key = aws::PrivateKey::from_scalar(curve, scalar)?;
-        Some(Self { curve, key: Key::AwsLc(key), point: point.into() })
+        Some(Self { curve, key, point: point.into() })
     }
 
     /// Returns the scalar.
     pub(crate) fn scalar(&self) -> Zeroizing<Vec<u8>> {
-        match &self.key {
-            Key::AwsLc(key) => key.scalar(),
-            Key::Own(_, scalar) => scalar.clone(),
-        }
+        self.key.scalar()
     }
 
     /// Returns the public half.
     pub(crate) fn point(&self) -> Vec<u8> {
-        let written = || match &self.key {
-            Key::AwsLc(key) => key.point().expect("AWS-LC generated the key"),
-            Key::Own(..) => unreachable!("the public half was set at creation"),
-        };
+        let written = || self.key.point().expect("AWS-LC generated the key");
         self.point.get_or_init(written).clone()
     }
 
@@ -153,23 +125,13 @@ impl PrivateKey {
     /// Returns the x coordinate of the shared point, or `None` if `peer` is not a point of the
     /// curve.
     pub(crate) fn agree(&self, peer: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        match &self.key {
-            Key::AwsLc(key) => key.agree(peer),
-            Key::Own(own, scalar) => own.agree(scalar, peer),
-        }
+        self.key.agree(peer)
     }
 
     /// Signs a hash. The signature is DER or, if `is_fixed`, r ‖ s. Returns `None` if there is no
     /// memory.
     pub(crate) fn sign(&self, hash: &[u8], is_fixed: bool) -> Option<Vec<u8>> {
-        match &self.key {
-            Key::AwsLc(key) if is_fixed => key.sign(hash),
-            Key::AwsLc(key) => key.sign_der(hash),
-            Key::Own(own, scalar) => {
-                let signature = sign_own(*own, scalar, hash);
-                Some(if is_fixed { signature } else { to_der(&signature) })
-            }
-        }
+        if is_fixed { self.key.sign(hash) } else { self.key.sign_der(hash) }
     }
 }
 
@@ -182,61 +144,11 @@ fn public_key(curve: Curve, scalar: &[u8]) -> Option<Vec<u8>> {
     curve.public_key(scalar)
 }
 
-/// Signs with our implementation and returns r ‖ s.
-///
-/// The nonce is derived from random bytes, the key and the hash, so it stays secret even if the
-/// random bytes are not.
-fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8> {
-    loop {
-        let random = Zeroizing::new(crate::rand::bytes::<32>());
-        let mut wide = Zeroizing::new(vec![0; 2 * own.bytes()]);
-        for (block, i) in wide.chunks_mut(Sha512::DIGEST_BYTES).zip(0u8..) {
-            let mut derived = Sha512::new();
-            for part in [&b"ECDSA nonce"[..], &[i], &random[..], scalar, hash] {
-                derived.update(part);
-            }
-            let derived = Zeroizing::new(derived.finish());
-            block.copy_from_slice(&derived[..block.len()]);
-        }
-        let nonce = own.reduce(&wide).expect("the input has twice the size of the order");
-        if let Some(signature) = own.sign(scalar, &nonce, hash) {
-            return signature;
-        }
-    }
-}
-
-/// Encodes r ‖ s as DER.
-pub(crate) fn to_der(signature: &[u8]) -> Vec<u8> {
-    let (r, s) = signature.split_at(signature.len() / 2);
-    let mut der = Writer::sequence_of(|w| {
-        w.unsigned(r).unsigned(s);
-    });
-    std::mem::take(&mut *der)
-}
-
-/// Decodes DER to r ‖ s, with `half` bytes for each.
-fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
-    let mut reader = Reader::of_sequence(der).ok()?;
-    let mut signature = vec![0; 2 * half];
-    for part in signature.chunks_exact_mut(half) {
-        let number = reader.unsigned().ok()?;
-        part[half.checked_sub(number.len())?..].copy_from_slice(number);
-    }
-    reader.finish().ok()?;
-    Some(signature)
-}
-
 /// A public key.
 pub(crate) struct PublicKey {
     pub(crate) curve: Curve,
-    key: Verifier,
+    key: aws::PublicKey,
     point: Vec<u8>,
-}
-
-/// The implementation of a public key, chosen when it was created.
-enum Verifier {
-    AwsLc(aws::PublicKey),
-    Own(&'static dyn weierstrass::Curve),
 }
 
 impl fmt::Debug for PublicKey {
@@ -248,16 +160,8 @@ impl fmt::Debug for PublicKey {
 impl PublicKey {
     /// Returns the key of `point`, or `None` if it is not a point of the curve.
     pub(crate) fn from_point(curve: Curve, point: &[u8]) -> Option<Self> {
-        let bytes = point.to_vec();
-        if let Some(own) = curve.own() {
-            return own.is_point(point).then_some(Self {
-                curve,
-                key: Verifier::Own(own),
-                point: bytes,
-            });
-        }
         let key = aws::PublicKey::from_point(curve, point)?;
-        Some(Self { curve, key: Verifier::AwsLc(key), point: bytes })
+        Some(Self { curve, key, point: point.to_vec() })
     }
 
     /// Returns the point.
@@ -281,22 +185,11 @@ impl PublicKey {
 
     /// Returns whether `signature`, in DER, is a valid signature over `hash`.
     pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
-        match &self.key {
-            Verifier::AwsLc(key) => key.verify_der(hash, signature),
-            Verifier::Own(own) => from_der(signature, self.curve.bytes())
-                .is_some_and(|signature| own.verify(&self.point, hash, &signature)),
-        }
+        self.key.verify_der(hash, signature)
     }
 
     /// Returns whether `signature`, as r ‖ s, is a valid signature over `hash`.
     pub(crate) fn verify_fixed(&self, hash: &[u8], signature: &[u8]) -> bool {
-        let half = self.curve.bytes();
-        if signature.len() != 2 * half {
-            return false;
-        }
-        match &self.key {
-            Verifier::AwsLc(key) => key.verify_der(hash, &to_der(signature)),
-            Verifier::Own(own) => own.verify(&self.point, hash, signature),
-        }
+        self.key.verify(hash, signature)
     }
 }

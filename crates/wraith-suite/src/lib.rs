@@ -52,22 +52,13 @@ pub mod rand;
 mod rsa;
 pub mod sign;
 mod sm2;
-mod weierstrass;
-
-use wraith_kernels::detect::Kernel;
 
 pub use aead::{AeadKey, Implementation, PacketKey, Suite, TAG_BYTES, Unauthentic};
 pub use algorithm::Backend;
-pub use wraith_crypto::{Backends, NAME_MAX, Policy, UnknownAlgorithm, Wiped, aes_hardware, equal};
-
-/// Returns every kernel of this build: those of `wraith-kernels`, and our code for P-224 and the
-/// curves of brainpool.
-#[must_use]
-pub fn kernels() -> Vec<&'static Kernel> {
-    let mut all = wraith_kernels::kernels();
-    all.push(&weierstrass::KERNEL);
-    all
-}
+pub use wraith_crypto::{
+    Backends, Kernel, KernelState, NAME_MAX, Policy, UnknownAlgorithm, Wiped, aes_hardware, equal,
+    kernels,
+};
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]

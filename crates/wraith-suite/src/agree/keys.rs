@@ -45,7 +45,7 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Family::Ecdh(curve) => curve.backend(),
+            Family::Ecdh(_) => Backend::AwsLc,
             Family::X25519 => Backend::AwsLc,
             Family::X448 => Backend::Own("portable".into()),
             Family::Ffdhe(group) => group.backend(),

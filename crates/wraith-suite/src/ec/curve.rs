@@ -8,7 +8,6 @@ use zeroize::Zeroizing;
 use crate::Backend;
 use crate::encoding::der::Writer;
 use crate::encoding::oid;
-use crate::weierstrass;
 
 pub use wraith_aws_lc::ec::Curve;
 
@@ -19,12 +18,6 @@ pub(crate) trait CurveExt: Copy {
 
     /// Returns the SHA-2 hash of matching strength.
     fn digest(self) -> Digest;
-
-    /// Returns our implementation of the curve, if there is one and it may be used.
-    fn own(self) -> Option<&'static dyn weierstrass::Curve>;
-
-    /// Returns the implementation of the curve.
-    fn backend(self) -> Backend;
 
     /// Returns the implementation of key generation on this processor.
     fn key_pair_backend(self) -> Backend;
@@ -55,27 +48,12 @@ impl CurveExt for Curve {
         }
     }
 
-    fn own(self) -> Option<&'static dyn weierstrass::Curve> {
-        let own: fn() -> &'static dyn weierstrass::Curve = match self {
-            Self::P224 => weierstrass::p224,
-            Self::BrainpoolP256r1 => weierstrass::brainpool_p256r1,
-            Self::BrainpoolP384r1 => weierstrass::brainpool_p384r1,
-            Self::BrainpoolP512r1 => weierstrass::brainpool_p512r1,
-            _ => return None,
-        };
-        weierstrass::KERNEL.is_available().then(own)
-    }
-
-    fn backend(self) -> Backend {
-        Backend::own_or(self.own().map(|_| "portable"), Backend::AwsLc)
-    }
-
     fn key_pair_backend(self) -> Backend {
         #[cfg(all(target_arch = "x86_64", feature = "kernels"))]
         if self == Self::P256 && P256::new().is_some() {
             return Backend::Own(P256::FEATURES.into());
         }
-        self.backend()
+        Backend::AwsLc
     }
 
     fn identifier(self) -> Zeroizing<Vec<u8>> {

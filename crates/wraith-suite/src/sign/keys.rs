@@ -103,7 +103,7 @@ impl Algorithm {
     #[must_use]
     pub fn backend(self) -> Backend {
         match self.family() {
-            Family::Ecdsa(curve) => curve.backend(),
+            Family::Ecdsa(_) => Backend::AwsLc,
             Family::Rsa(_) | Family::Ed25519 | Family::MlDsa(_) => Backend::AwsLc,
             Family::Sm2 => crate::sm2::backend(),
             Family::SlhDsa => slh_dsa::backend(self),
@@ -116,7 +116,6 @@ impl Algorithm {
     #[must_use]
     pub fn key_pair_backend(self) -> Backend {
         match self.family() {
-            Family::Rsa(_) => crate::bignum::power_backend(),
             Family::Ecdsa(curve) => curve.key_pair_backend(),
             _ => self.backend(),
         }
