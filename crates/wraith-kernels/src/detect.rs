@@ -347,7 +347,6 @@ pub(crate) mod needs {
         "avx2" "pclmulqdq" "avx512f" "avx512bw" "vpclmulqdq");
     need!(CHACHA20, Avx512, "AVX-512, IFMA",
         "avx512f" "avx512vl" "avx512bw" "avx512ifma" "bmi2");
-    need!(SM4_AESNI, AesNi, "AES-NI", "aes" "avx");
     need!(SM4_GFNI, Avx2, "AVX2, GFNI", "avx2" "gfni");
     need!(SM4_AVX512, Avx512, "AVX-512, GFNI", "avx2" "gfni" "avx512f" "avx512bw" "avx512vl");
     need!(AVX512_BMI2, Avx512, "AVX-512, BMI2",
@@ -356,7 +355,6 @@ pub(crate) mod needs {
     need!(ADX, Avx2, "BMI2, ADX", "adx" "bmi2");
     need!(AVX2, Avx2, "AVX2", "avx2");
     need!(AVX512, Avx512, "AVX-512", "avx512f" "avx512bw");
-    need!(IFMA, Avx512, "AVX-512 IFMA", "avx512f" "avx512ifma");
     need!(IFMA_VBMI, Avx512, "AVX-512 IFMA", "avx512f" "avx512bw" "avx512ifma" "avx512vbmi");
     need!(IFMA_ADX, Avx512, "AVX-512, IFMA, BMI2, ADX", "adx" "bmi2" "avx512f" "avx512ifma");
     need!(X86_64, AesNi, "x86-64", "sse2");

@@ -65,7 +65,7 @@ pub(crate) mod x86 {
     use super::{STATES, States, one_by_one};
     use crate::detect::{Kernel, Purpose, needs};
     use crate::keccak::{RHO, ROUND};
-    use crate::lanes::Lanes;
+    use crate::keccak_vectors::Lanes;
     use crate::self_test::Inputs;
 
     pub(crate) static LANES_512: Kernel =
@@ -99,7 +99,7 @@ pub(crate) mod x86 {
     }
 
     #[inline(always)]
-    fn permute<V: Lanes<u64>>(states: &mut States) {
+    fn permute<V: Lanes>(states: &mut States) {
         let mut at = 0;
         while at < STATES {
             let mut state = [V::splat(0); 25];
@@ -118,7 +118,7 @@ pub(crate) mod x86 {
 
     /// Computes one round, in the same way as [`keccak`](crate::keccak).
     #[inline(always)]
-    fn round<V: Lanes<u64>>(from: &[V; 25], constant: u64) -> [V; 25] {
+    fn round<V: Lanes>(from: &[V; 25], constant: u64) -> [V; 25] {
         macro_rules! column {
             ($x:literal) => {
                 V::parity(

@@ -38,19 +38,13 @@ pub mod keccak;
 pub mod keccak_lanes;
 #[cfg(feature = "inverse")]
 mod limbs;
-#[cfg(feature = "bignum")]
-pub mod montgomery;
 #[cfg(all(feature = "p256", target_arch = "x86_64", feature = "simd"))]
 pub mod p256;
 #[cfg(feature = "chacha20-poly1305")]
 mod poly1305;
 #[cfg(feature = "bignum")]
 pub mod product;
-#[cfg(feature = "sha2")]
-mod sha2;
-#[cfg(feature = "sha2")]
-pub mod sha2_lanes;
-#[cfg(feature = "sha2")]
+#[cfg(feature = "sha512")]
 pub mod sha512;
 #[cfg(feature = "sm2")]
 pub mod sm2;
@@ -63,8 +57,8 @@ pub mod sm4;
 mod adx;
 #[cfg(all(any(feature = "aes", feature = "aes-gcm"), target_arch = "x86_64", feature = "simd"))]
 mod aes_expand;
-#[cfg(all(any(feature = "keccak", feature = "sha2"), target_arch = "x86_64", feature = "simd"))]
-mod lanes;
+#[cfg(all(feature = "keccak", target_arch = "x86_64", feature = "simd"))]
+mod keccak_vectors;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod self_test;
 #[cfg(all(feature = "chacha20-poly1305", target_arch = "x86_64", feature = "simd"))]
@@ -90,12 +84,8 @@ pub fn kernels() -> Vec<&'static Kernel> {
         all.extend([&chacha20_poly1305::KERNEL]);
         #[cfg(feature = "aes")]
         all.extend([&aes::AES_512, &aes::AES_256, &aes::AES_128]);
-        #[cfg(feature = "sha2")]
-        all.extend([
-            &sha512::x86::KERNEL,
-            &sha2_lanes::x86::LANES_512,
-            &sha2_lanes::x86::LANES_256,
-        ]);
+        #[cfg(feature = "sha512")]
+        all.extend([&sha512::x86::KERNEL]);
         #[cfg(feature = "keccak")]
         all.extend([
             &keccak::x86::KERNEL,
@@ -103,7 +93,7 @@ pub fn kernels() -> Vec<&'static Kernel> {
             &keccak_lanes::x86::LANES_256,
         ]);
         #[cfg(feature = "sm4")]
-        all.extend([&sm4::AVX512, &sm4::GFNI, &sm4::AESNI]);
+        all.extend([&sm4::AVX512, &sm4::GFNI]);
         #[cfg(feature = "sm3")]
         all.extend([&sm3::x86::KERNEL]);
         #[cfg(feature = "sm2")]
@@ -113,7 +103,7 @@ pub fn kernels() -> Vec<&'static Kernel> {
         #[cfg(feature = "p256")]
         all.extend([&p256::KERNEL]);
         #[cfg(feature = "bignum")]
-        all.extend([&montgomery::KERNEL, &product::x86::KERNEL]);
+        all.extend([&product::x86::KERNEL]);
     }
     all
 }

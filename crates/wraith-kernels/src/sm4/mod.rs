@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | [`avx512`] | AVX-512 and GFNI | 0.9; 17 |
 //! | [`gfni`] | AVX2 and GFNI | 1.8; 21 |
-//! | [`aesni`] | AES-NI and AVX | 8; 60 |
 //! | [`portable`] | nothing | 22; 380 |
 //!
 //! Constant time: no kernel has a table index or a branch that depends on a secret. That includes
@@ -17,8 +16,6 @@ use crate::detect::{Kernel, Purpose, needs};
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::self_test::Inputs;
 
-#[cfg(all(target_arch = "x86_64", feature = "simd"))]
-mod aesni;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod avx512;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
@@ -35,9 +32,6 @@ pub(crate) static AVX512: Kernel =
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 pub(crate) static GFNI: Kernel =
     Kernel::new("SM4", needs::SM4_GFNI, Purpose::Bulk, || self_test(Implementation::Gfni));
-#[cfg(all(target_arch = "x86_64", feature = "simd"))]
-pub(crate) static AESNI: Kernel =
-    Kernel::new("SM4", needs::SM4_AESNI, Purpose::Bulk, || self_test(Implementation::AesNi));
 
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 fn self_test(kernel: Implementation) -> bool {
@@ -86,19 +80,6 @@ const B: u64 = 0x2c02_0425_1620_40ad;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 const C: u64 = 0x280f_bcb4_ff84_c11a;
 
-/// Applies the linear map `matrix` to a byte.
-#[cfg(all(target_arch = "x86_64", feature = "simd"))]
-const fn affine(matrix: u64, x: u8) -> u8 {
-    let mut out = 0;
-    let mut bit = 0;
-    while bit < 8 {
-        let row = (matrix >> (8 * (7 - bit))) as u8;
-        out |= ((row & x).count_ones() as u8 & 1) << bit;
-        bit += 1;
-    }
-    out
-}
-
 /// An implementation of the cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
@@ -108,9 +89,6 @@ pub enum Implementation {
     #[cfg(all(target_arch = "x86_64", feature = "simd"))]
     /// AVX2 and GFNI.
     Gfni,
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    /// AES-NI and AVX.
-    AesNi,
     /// The twin of the others.
     Portable,
 }
@@ -122,8 +100,6 @@ impl Implementation {
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", feature = "simd"))]
         Self::Gfni,
-        #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-        Self::AesNi,
         Self::Portable,
     ];
 
@@ -135,8 +111,6 @@ impl Implementation {
             Self::Avx512 => AVX512.is_available(),
             #[cfg(all(target_arch = "x86_64", feature = "simd"))]
             Self::Gfni => GFNI.is_available(),
-            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-            Self::AesNi => AESNI.is_available(),
             Self::Portable => true,
         }
     }
@@ -153,8 +127,6 @@ impl Implementation {
             Self::Avx512 => "AVX-512, GFNI",
             #[cfg(all(target_arch = "x86_64", feature = "simd"))]
             Self::Gfni => "AVX2, GFNI",
-            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-            Self::AesNi => "AES-NI",
             Self::Portable => "portable",
         }
     }
@@ -331,9 +303,6 @@ impl Sm4 {
             // SAFETY: `with` checked that the processor supports the kernel.
             #[cfg(all(target_arch = "x86_64", feature = "simd"))]
             Implementation::Gfni => unsafe { gfni::blocks(keys, blocks) },
-            // SAFETY: `with` checked that the processor supports the kernel.
-            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-            Implementation::AesNi => unsafe { aesni::blocks(keys, blocks) },
             Implementation::Portable => portable::blocks(keys, blocks),
         }
     }

@@ -1,8 +1,7 @@
 //! Big integers: [`Uint`], a non-negative number of up to [`Uint::BITS_MAX`] bits.
 //!
-//! Additions and products are our own code; AWS-LC computes divisions, divisors and inverses.
-//! Powers use an AVX-512 kernel where the processor has it and the modulus has at most 8318 bits,
-//! else AWS-LC.
+//! Additions and products are our own code; AWS-LC computes powers, divisions, divisors and
+//! inverses.
 //!
 //! The time of sums, products and powers depends only on lengths in limbs, never on values. So the
 //! value of a number may be secret in these operations, but not its length. The time of division,
@@ -20,7 +19,6 @@ use zeroize::Zeroizing;
 
 use crate::Backend;
 use wraith_aws_lc::bignum as aws;
-use wraith_kernels::montgomery::{self, Modulus};
 
 use limbs::Limbs;
 
@@ -315,13 +313,8 @@ impl Uint {
             reduced = self.rem(modulus)?;
             base = &reduced;
         }
-        let limbs = if let Some(modulus) = modulus.to_montgomery() {
-            let bits = 64 * exponent.limbs.len();
-            std::mem::take(&mut *modulus.power(&base.limbs, &exponent.limbs, bits))
-        } else {
-            aws::power(&base.limbs, &exponent.limbs, &modulus.limbs).ok_or(Error::OutOfMemory)?
-        };
-        Self::from_limbs(limbs)
+        let limbs = aws::power(&base.limbs, &exponent.limbs, &modulus.limbs);
+        Self::from_limbs(limbs.ok_or(Error::OutOfMemory)?)
     }
 
     /// Returns the greatest common divisor. That of 0 and another number is the other number.
@@ -345,12 +338,6 @@ impl Uint {
         }
         Self::from_limbs(aws::inverse(&reduced.limbs, &modulus.limbs).ok_or(Error::OutOfMemory)?)
     }
-
-    /// Returns the kernel for powers modulo this number, if it supports the number and the
-    /// processor.
-    pub(crate) fn to_montgomery(&self) -> Option<Modulus> {
-        Modulus::new(&self.limbs)
-    }
 }
 
 /// Returns the implementation of products of two numbers of `bits` bits on this processor.
@@ -359,12 +346,6 @@ pub fn product_backend(bits: usize) -> Backend {
     Backend::Own(
         if product::has_kernel(bits.div_ceil(64)) { "AVX-512 IFMA" } else { "portable" }.into(),
     )
-}
-
-/// Returns the implementation of powers modulo a number of up to 8318 bits on this processor.
-#[must_use]
-pub fn power_backend() -> Backend {
-    if montgomery::is_available() { Backend::Own("AVX-512 IFMA".into()) } else { Backend::AwsLc }
 }
 
 impl From<u64> for Uint {

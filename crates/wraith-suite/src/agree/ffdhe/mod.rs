@@ -35,10 +35,9 @@ use zeroize::Zeroizing;
 
 use super::{AgreeError, Algorithm};
 use crate::Backend;
-use crate::bignum::{self, Uint};
+use crate::bignum::Uint;
 use digits::{DIGITS, E, PI};
 use wraith_aws_lc::bignum as aws;
-use wraith_kernels::montgomery::{self, Comb, Modulus};
 
 /// A Diffie-Hellman group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,14 +69,6 @@ struct Field {
     prime: Uint,
     /// `(p - 1) / 2`, the order of 2.
     order: Uint,
-    kernel: OnceLock<Kernel>,
-}
-
-struct Kernel {
-    modulus: Modulus,
-    /// Powers of 2: 51 kB with 2048 bits, 205 kB with 8192. Computed in the time of one or two
-    /// agreements.
-    comb: Comb,
 }
 
 static FIELDS: [OnceLock<Field>; Group::ALL.len()] = [const { OnceLock::new() }; Group::ALL.len()];
@@ -153,7 +144,7 @@ impl Group {
     /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
-        bignum::power_backend()
+        Backend::AwsLc
     }
 
     /// Computes the prime from the digits of `c`, e or π: 64 ones, digits, 64 ones.
@@ -195,21 +186,8 @@ impl Group {
             }
             let number = |limbs| Uint::from_limbs(limbs).expect("8192 bits are not too many");
             let (prime, order) = (number(limbs), number(order));
-            Field { prime, order, kernel: OnceLock::new() }
+            Field { prime, order }
         })
-    }
-
-    /// Returns the kernel's precomputed values, if the kernel may be used now.
-    fn kernel(self) -> Option<&'static Kernel> {
-        if !montgomery::is_available() {
-            return None;
-        }
-        let field = self.field();
-        Some(field.kernel.get_or_init(|| {
-            let modulus = field.prime.to_montgomery().expect("the kernel takes these primes");
-            let comb = modulus.comb(&[2], self.exponent_bits());
-            Kernel { modulus, comb }
-        }))
     }
 
     /// Returns `base` (or 2) to the power of `exponent`, big-endian and as long as the prime.
@@ -218,31 +196,11 @@ impl Group {
         base: Option<&Uint>,
         exponent: &Exponent,
     ) -> Result<Zeroizing<Vec<u8>>, AgreeError> {
-        self.power_with(self.kernel(), base, exponent)
-    }
-
-    fn power_with(
-        self,
-        kernel: Option<&Kernel>,
-        base: Option<&Uint>,
-        exponent: &Exponent,
-    ) -> Result<Zeroizing<Vec<u8>>, AgreeError> {
+        let two = Uint::from(2);
+        let base = base.unwrap_or(&two);
+        let power = aws::power(base.limbs(), &exponent.limbs, self.prime().limbs());
         let failed = AgreeError::Failed { algorithm: self.algorithm() };
-        let power = match (kernel, base) {
-            (Some(kernel), None) if exponent.bits == self.exponent_bits() => {
-                kernel.modulus.comb_power(&kernel.comb, &exponent.limbs)
-            }
-            (Some(kernel), base) => {
-                let base = base.map_or(&[2][..], Uint::limbs);
-                kernel.modulus.power(base, &exponent.limbs, exponent.bits)
-            }
-            (None, base) => {
-                let two = Uint::from(2);
-                let base = base.unwrap_or(&two);
-                let power = aws::power(base.limbs(), &exponent.limbs, self.prime().limbs());
-                Zeroizing::new(power.ok_or(failed)?)
-            }
-        };
+        let power = Zeroizing::new(power.ok_or(failed)?);
         let mut out = Zeroizing::new(vec![0; self.bytes()]);
         for (out, limb) in out.rchunks_exact_mut(8).zip(&*power) {
             out.copy_from_slice(&limb.to_be_bytes());

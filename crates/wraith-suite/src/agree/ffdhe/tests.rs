@@ -66,30 +66,6 @@ fn a_prime_has_64_ones_at_each_end_and_twice_its_order_below() {
 }
 
 #[test]
-fn a_comb_a_power_and_aws_lc_agree_on_short_exponents() {
-    for group in Group::ALL {
-        let bits = group.exponent_bits();
-        let mut ones = vec![u64::MAX; bits.div_ceil(64)];
-        *ones.last_mut().unwrap() >>= 64 * bits.div_ceil(64) - bits;
-        let mut top = vec![0; bits.div_ceil(64)];
-        *top.last_mut().unwrap() = 1 << ((bits - 1) % 64);
-        let mut one = vec![0; bits.div_ceil(64)];
-        one[0] = 1;
-        for limbs in [ones, top, one] {
-            let limbs = Zeroizing::new(limbs);
-            let exponent = Exponent { limbs: limbs.clone(), bits };
-            let longer = Exponent { limbs, bits: bits + 1 };
-            let two = Uint::from(2);
-            let comb = group.power(None, &exponent).unwrap();
-            assert_eq!(comb, group.power(None, &longer).unwrap());
-            assert_eq!(comb, group.power(Some(&two), &exponent).unwrap());
-            assert_eq!(comb, group.power_with(None, None, &exponent).unwrap());
-            assert_eq!(comb, group.power_with(None, Some(&two), &exponent).unwrap());
-        }
-    }
-}
-
-#[test]
 fn a_new_key_is_as_short_as_it_may_be_and_comes_back_from_its_bytes() {
     for group in Group::ALL {
         let key = PrivateKey::generate(group).unwrap();

@@ -6,7 +6,6 @@
 
 use wraith_aws_lc::hash::compress_sha_256;
 use wraith_kernels::keccak_lanes::{self, STATES, States};
-use wraith_kernels::sha2_lanes::{self, CHAINS, Chains};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::address::Address;
@@ -33,10 +32,6 @@ impl Chain {
     /// Returns a chain for a single F or PRF.
     pub(super) const fn once(address: Address, value: Node) -> Self {
         Self { address, value, begin: 0, end: 1 }
-    }
-
-    fn steps(&self) -> u8 {
-        self.end - self.begin
     }
 }
 
@@ -91,11 +86,7 @@ impl Hashes {
     /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
         match &self.seeded {
-            SeededState::Sha2 { short, .. } => match self.parameters.n {
-                16 => run_sha2::<4>(short, chains),
-                24 => run_sha2::<6>(short, chains),
-                _ => run_sha2::<8>(short, chains),
-            },
+            SeededState::Sha2 { short, .. } => run_sha2(short, self.parameters.n, chains),
             SeededState::Shake => self.run_shake(chains),
         }
     }
@@ -148,49 +139,30 @@ impl Hashes {
     /// Computes H or T of every message: the nodes `messages[i]`, all of the same length, at
     /// `addresses[i]`.
     pub(super) fn compress(&self, addresses: &[Address], messages: &[&[u8]]) -> Vec<Node> {
-        let mut nodes = Vec::with_capacity(messages.len());
-        for (addresses, messages) in addresses.chunks(CHAINS).zip(messages.chunks(CHAINS)) {
-            match &self.seeded {
-                SeededState::Sha2 { long: Some(long), .. } => {
-                    let (mut states, count) = ([*long; CHAINS], messages.len());
-                    blocks(22, 16, addresses, messages, |blocks: &[[u8; 128]]| {
-                        sha2_lanes::compress_many_512(&mut states[..count], blocks, sha_512);
-                    });
-                    nodes.extend(states[..count].iter().map(|state| {
-                        let mut node = [0; NODE_MAX];
-                        for (out, word) in node.as_chunks_mut().0.iter_mut().zip(state) {
-                            *out = word.to_be_bytes();
-                        }
-                        node
-                    }));
+        let each = || addresses.iter().zip(messages);
+        match &self.seeded {
+            SeededState::Sha2 { long: Some(long), .. } => each()
+                .map(|(address, message)| {
+                    let mut state = *long;
+                    sha_512(&mut state, &padded(address, message, 128));
+                    node_of(state.map(u64::to_be_bytes).as_flattened())
+                })
+                .collect(),
+            SeededState::Sha2 { short, long: None } => each()
+                .map(|(address, message)| {
+                    let mut state = *short;
+                    compress_sha_256(&mut state, &padded(address, message, 64));
+                    node_of(state.map(u32::to_be_bytes).as_flattened())
+                })
+                .collect(),
+            SeededState::Shake => {
+                let mut nodes = Vec::with_capacity(messages.len());
+                for (addresses, messages) in addresses.chunks(STATES).zip(messages.chunks(STATES)) {
+                    self.absorb(addresses, messages, &mut nodes);
                 }
-                SeededState::Sha2 { short, long: None } => {
-                    let (mut states, count) = ([*short; CHAINS], messages.len());
-                    blocks(22, 8, addresses, messages, |blocks: &[[u8; 64]]| {
-                        sha2_lanes::compress_many_256(
-                            &mut states[..count],
-                            blocks,
-                            compress_sha_256,
-                        );
-                    });
-                    nodes.extend(states[..count].iter().map(|state| {
-                        let mut node = [0; NODE_MAX];
-                        for (out, word) in node.as_chunks_mut().0.iter_mut().zip(state) {
-                            *out = word.to_be_bytes();
-                        }
-                        node
-                    }));
-                }
-                SeededState::Shake => {
-                    for (addresses, messages) in
-                        addresses.chunks(STATES).zip(messages.chunks(STATES))
-                    {
-                        self.absorb(addresses, messages, &mut nodes);
-                    }
-                }
+                nodes
             }
         }
-        nodes
     }
 
     /// Computes SHAKE256 of at most eight messages.
@@ -300,67 +272,46 @@ pub(super) fn wipe(chains: &mut [Chain]) {
     }
 }
 
-fn run_sha2<const WORDS: usize>(state: &[u32; 8], chains: &mut [Chain]) {
-    // Groups chains by length, because a vector takes as many steps as its longest chain. The
-    // incomplete last vector then has the shortest chains.
-    let mut order: Vec<usize> = (0..chains.len()).collect();
-    if chains.iter().any(|chain| chain.steps() != chains[0].steps()) {
-        order.sort_by_key(|i| std::cmp::Reverse(chains[*i].steps()));
+/// Runs chains of SHA-256, with values of `n` bytes.
+fn run_sha2(state: &[u32; 8], n: usize, chains: &mut [Chain]) {
+    for chain in chains {
+        let mut block = [0; 64];
+        block[..22].copy_from_slice(&chain.address.compressed());
+        block[22..22 + n].copy_from_slice(&chain.value[..n]);
+        block[22 + n] = 0x80;
+        block[56..].copy_from_slice(&(8 * (64 + 22 + n) as u64).to_be_bytes());
+        let first = block[21];
+        for step in chain.begin..chain.end {
+            block[21] = first.wrapping_add(step);
+            let mut state = *state;
+            compress_sha_256(&mut state, &block);
+            block[22..22 + n].copy_from_slice(&state.map(u32::to_be_bytes).as_flattened()[..n]);
+        }
+        chain.value[..n].copy_from_slice(&block[22..22 + n]);
+        block.zeroize();
     }
-    let mut lanes = Chains::EMPTY;
-    for group in order.chunks(CHAINS) {
-        (lanes.begin, lanes.end) = ([u8::MAX; CHAINS], [0; CHAINS]);
-        for (lane, i) in group.iter().enumerate() {
-            let chain = &chains[*i];
-            let mut prefix = [0; 24];
-            prefix[..22].copy_from_slice(&chain.address.compressed());
-            for (row, word) in lanes.prefix.iter_mut().zip(prefix.as_chunks().0) {
-                row[lane] = u32::from_be_bytes(*word);
-            }
-            for (row, word) in lanes.value.iter_mut().zip(chain.value.as_chunks().0) {
-                row[lane] = u32::from_be_bytes(*word);
-            }
-            (lanes.begin[lane], lanes.end[lane]) = (chain.begin, chain.end);
-        }
-        if !sha2_lanes::chains::<WORDS>(state, &mut lanes, group.len()) {
-            sha2_lanes::one_by_one::<WORDS>(state, &mut lanes, group.len(), compress_sha_256);
-        }
-        for (lane, i) in group.iter().enumerate() {
-            let value = &mut chains[*i].value;
-            for (out, row) in value.as_chunks_mut().0.iter_mut().zip(&lanes.value).take(WORDS) {
-                *out = row[lane].to_be_bytes();
-            }
-        }
-    }
-    lanes.value.as_flattened_mut().zeroize();
 }
 
-/// Passes the blocks of all messages to `take`, one block of each message per call. The blocks are:
-/// the address of `address_bytes`, the message, and the SHA-2 padding with `length_bytes`. The
-/// padding counts the block of the seed before them.
-fn blocks<const B: usize>(
-    address_bytes: usize,
-    length_bytes: usize,
-    addresses: &[Address],
-    messages: &[&[u8]],
-    mut take: impl FnMut(&[[u8; B]]),
-) {
-    let len = address_bytes + messages.first().map_or(0, |message| message.len());
-    let count = (len + 1 + length_bytes).div_ceil(B);
-    let mut all = vec![[0; B]; count * messages.len()];
-    let mut input = vec![[0; B]; count];
-    for (i, (address, message)) in addresses.iter().zip(messages).enumerate() {
-        let flat = input.as_flattened_mut();
-        flat[..address_bytes].copy_from_slice(&address.compressed());
-        flat[address_bytes..len].copy_from_slice(message);
-        flat[len] = 0x80;
-        let end = flat.len();
-        flat[end - 8..].copy_from_slice(&(8 * (B + len) as u64).to_be_bytes());
-        for (j, block) in input.iter().enumerate() {
-            all[j * messages.len() + i] = *block;
-        }
-    }
-    all.chunks(messages.len().max(1)).for_each(&mut take);
+/// Returns the compressed address, the message, and the padding of SHA-2 with blocks of
+/// `block_bytes`. The padding counts the block of the seed before them.
+fn padded(address: &Address, message: &[u8], block_bytes: usize) -> Vec<u8> {
+    let mut padded =
+        Vec::with_capacity((message.len() + 22 + 1 + 16).next_multiple_of(block_bytes));
+    padded.extend_from_slice(&address.compressed());
+    padded.extend_from_slice(message);
+    let bits = 8 * (block_bytes + padded.len()) as u64;
+    padded.push(0x80);
+    padded.resize((padded.len() + block_bytes / 8).next_multiple_of(block_bytes), 0);
+    let end = padded.len();
+    padded[end - 8..].copy_from_slice(&bits.to_be_bytes());
+    padded
+}
+
+/// Returns the node at the front of a digest.
+fn node_of(digest: &[u8]) -> Node {
+    let mut node = [0; NODE_MAX];
+    node.copy_from_slice(&digest[..NODE_MAX]);
+    node
 }
 
 /// Initial hash values (FIPS 180-4, §5.3).

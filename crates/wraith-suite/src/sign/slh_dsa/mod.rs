@@ -1,9 +1,8 @@
 //! SLH-DSA (FIPS 205): signatures based on nothing but hash functions, in all twelve parameter
 //! sets.
 //!
-//! Almost all of the time goes into independent hash chains. So [`hashes`] computes many at once,
-//! with the kernels `sha2_lanes` and `keccak_lanes`, and [`tree`] is organised to supply many at a
-//! time.
+//! Almost all of the time goes into independent hash chains. So [`hashes`] computes many of SHAKE at
+//! once, with the kernel `keccak_lanes`, and [`tree`] is organised to supply many at a time.
 //!
 //! Invariant: the sequence of hashes depends on the message and on public parts of the signature,
 //! never on a secret.
@@ -25,7 +24,7 @@ use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use hashes::{Hashes, Node};
 use parameters::{Family, Parameters};
 use tree::Leaf;
-use wraith_kernels::{keccak_lanes, sha2_lanes};
+use wraith_kernels::keccak_lanes;
 
 /// Returns the length of a signature in bytes, or `None` if `algorithm` is not SLH-DSA.
 #[must_use]
@@ -40,8 +39,10 @@ pub const fn signature_bytes(algorithm: Algorithm) -> Option<usize> {
 pub(crate) fn backend(algorithm: Algorithm) -> Backend {
     let of_shake = |set: Parameters| set.family == Family::Shake;
     let is_shake = Parameters::of(algorithm).is_some_and(of_shake);
-    let features = if is_shake { keccak_lanes::features() } else { sha2_lanes::features() };
-    Backend::own(features)
+    match is_shake {
+        true => Backend::own(keccak_lanes::features()),
+        false => Backend::own(None),
+    }
 }
 
 fn parameters(algorithm: Algorithm) -> Result<Parameters, SignError> {
