@@ -1,16 +1,18 @@
 //! Checks that docs/ALGORITHMS.md matches the code.
 //!
-//! Every algorithm has one row, with its name, its standard, its sizes and its implementation.
-//! Every test that a row names exists.
+//! Every algorithm has one row, with its name, its standard, its sizes and its implementations
+//! under both choices of [`Backends`]. Every test that a row names exists.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
+use wraith_kernels::detect::{Backends, Level};
 use wraith_suite::encrypt::hpke;
 use wraith_suite::sign::slh_dsa;
-use wraith_suite::{Backend, aead, agree, bignum, cipher, encrypt, hash, kem, mac, rand, sign};
+use wraith_suite::{Backend, aead, agree, cipher, encrypt, hash, kem, mac, rand, sign};
 
 /// A table: the cells of its head and of its rows.
 struct Table {
@@ -76,9 +78,8 @@ fn check<A: Copy + Display>(
         let name = algorithm.to_string();
         (table.rows.iter().find(|row| row[0] == name).unwrap(), *algorithm)
     }) {
-        let (standard, backend) = facts(algorithm);
-        assert_eq!(table.cell(row, "standard"), standard, "{algorithm}");
-        names_backend(table.cell(row, "computed by"), &backend);
+        assert_eq!(table.cell(row, "standard"), facts(algorithm).0, "{algorithm}");
+        names_backend(table.cell(row, "computed by"), || facts(algorithm).1);
         for (head, size) in sizes(algorithm) {
             let cell = table.cell(row, head);
             match cell.strip_prefix("≤ ") {
@@ -92,10 +93,19 @@ fn check<A: Copy + Display>(
     }
 }
 
-/// Checks the backend against a cell: the first variant for which this processor has the features,
-/// else the last variant.
-fn names_backend(cell: &str, backend: &Backend) {
-    assert_eq!(backend.to_string(), said(cell, has), "'{cell}'");
+/// Checks the backend against a cell. Fast is the first variant for which this processor has the
+/// features, else the last variant. Conservative is the last variant.
+fn names_backend(cell: &str, backend: impl Fn() -> Backend) {
+    static CHOICE: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    Backends::choose(Some(Backends::Fast));
+    let fast = backend().to_string();
+    Backends::choose(Some(Backends::Conservative));
+    let conservative = backend().to_string();
+    Backends::choose(None);
+    assert_eq!(fast, said(cell, has), "'{cell}', fast");
+    let none = |feature: &str| feature == "portable";
+    assert_eq!(conservative, said(cell, none), "'{cell}', conservative");
 }
 
 /// Returns the backend that a cell documents for a processor with the features that `has` accepts,
@@ -121,23 +131,26 @@ fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Returns whether the processor has a feature that the document names.
+/// Returns whether the build has kernels and may use a feature of the processor that the document
+/// names.
 #[cfg(target_arch = "x86_64")]
 fn has(feature: &str) -> bool {
     use std::arch::is_x86_feature_detected as detected;
-    let avx512 = || detected!("avx512f") && detected!("avx512bw") && detected!("avx512vl");
+    let may = |level| cfg!(feature = "kernels") && Level::highest() >= level;
+    let avx512 = || may(Level::Avx512) && detected!("avx512bw") && detected!("avx512vl");
+    let avx2 = || may(Level::Avx2);
     match feature {
         "portable" => true,
         "AVX-512" => avx512(),
         "AVX-512 IFMA" => avx512() && detected!("avx512ifma"),
-        "IFMA" => detected!("avx512ifma"),
-        "AVX2" => detected!("avx2"),
-        "VAES" => detected!("avx2") && detected!("vaes"),
-        "VPCLMULQDQ" => detected!("vpclmulqdq"),
-        "GFNI" => detected!("gfni"),
-        "AES-NI" => detected!("aes"),
-        "BMI2" => detected!("bmi1") && detected!("bmi2"),
-        "ADX" => detected!("adx"),
+        "IFMA" => avx512() && detected!("avx512ifma"),
+        "AVX2" => avx2() && detected!("avx2"),
+        "VAES" => avx2() && detected!("avx2") && detected!("vaes"),
+        "VPCLMULQDQ" => avx2() && detected!("vpclmulqdq"),
+        "GFNI" => avx2() && detected!("gfni"),
+        "AES-NI" => may(Level::AesNi) && detected!("aes"),
+        "BMI2" => avx2() && detected!("bmi1") && detected!("bmi2"),
+        "ADX" => avx2() && detected!("adx"),
         other => panic!("what is {other}?"),
     }
 }
@@ -290,14 +303,19 @@ fn declared(paths: &[&str], keyword: &str) -> Vec<String> {
 
 #[test]
 fn functions_and_types_that_have_no_algorithm_are_as_documented() {
-    let kdfs = ["argon2id", "blake3", "hkdf", "pbkdf2", "scrypt"];
-    let kdfs = kdfs.map(|name| format!("src/kdf/{name}.rs"));
-    let kdfs = declared(&kdfs.each_ref().map(String::as_str), "pub fn ");
+    let of_crypto = ["argon2id", "kdf"].map(|name| format!("../wraith-crypto/src/{name}.rs"));
+    let of_suite = ["hkdf", "pbkdf2", "scrypt"].map(|name| format!("src/kdf/{name}.rs"));
+    let kdfs: Vec<_> = of_crypto.iter().chain(&of_suite).map(String::as_str).collect();
+    let kdfs = declared(&kdfs, "pub fn ");
     table("derivation").has(&kdfs);
     table("key wrap function").has(&declared(&["src/aead/key_wrap.rs"], "pub fn "));
-    let generators = ["mod", "ctr_drbg", "hash_drbg", "hmac_drbg"];
-    let generators = generators.map(|name| format!("src/rand/{name}.rs"));
-    let generators = declared(&generators.each_ref().map(String::as_str), "pub struct ");
+    let generators = [
+        "../wraith-crypto/src/rand.rs",
+        "src/rand/ctr_drbg.rs",
+        "src/rand/hash_drbg.rs",
+        "src/rand/hmac_drbg.rs",
+    ];
+    let generators = declared(&generators, "pub struct ");
     table("generator").has(&generators);
     assert_eq!(rand::CtrDrbg::SEED_BYTES, 48, "as documented");
     let operations = declared(&["src/bignum/mod.rs"], "    pub fn ");
@@ -307,7 +325,7 @@ fn functions_and_types_that_have_no_algorithm_are_as_documented() {
         assert!(operations.contains(row[0].trim_matches('`')), "no operation {}", row[0]);
     }
     let power = table.rows.iter().find(|row| row[0] == "`mod_exp`").unwrap();
-    names_backend(table.cell(power, "computed by"), &Backend::AwsLc);
+    names_backend(table.cell(power, "computed by"), || Backend::AwsLc);
 }
 
 #[test]
@@ -339,12 +357,19 @@ fn the_parts_of_hpke_are_as_documented() {
 }
 
 /// Returns whether the path names a test: `area::name` of the integration tests, or the path of one
-/// in a module of the crate.
+/// in a module of this crate, of wraith-crypto, or, after `kernels`, of wraith-kernels.
 fn is_test(path: &str) -> bool {
     let Some((module, name)) = path.rsplit_once("::") else { return false };
     let module = module.replace("::", "/");
-    let of_crate = ["", "/mod", "/tests"].map(|end| format!("src/{module}{end}.rs"));
-    let files = [format!("tests/it/{module}.rs")].into_iter().chain(of_crate);
+    let sources = match module.strip_prefix("kernels/") {
+        Some(module) => vec![format!("../wraith-kernels/src/{module}")],
+        None => ["src", "../wraith-crypto/src"].map(|of| format!("{of}/{module}")).to_vec(),
+    };
+    let modules = sources
+        .iter()
+        .flat_map(|source| ["", "/mod", "/tests"].map(|end| format!("{source}{end}.rs")));
+    let tests = ["tests/it", "tests", "../wraith-crypto/tests/it"];
+    let files = tests.map(|of| format!("{of}/{module}.rs")).into_iter().chain(modules);
     files.filter_map(|file| read(&file)).any(|code| {
         let lines: Vec<_> = code.lines().map(str::trim).collect();
         let declaration = format!("fn {name}(");
@@ -356,18 +381,22 @@ fn is_test(path: &str) -> bool {
 #[test]
 fn every_row_names_tests_that_are_there() {
     let mut seen = 0;
+    let mut missing = BTreeSet::new();
     for table in tables().iter().filter(|table| table.head.iter().any(|head| head == "checked by"))
     {
         for row in &table.rows {
             let tests: Vec<_> = table.cell(row, "checked by").split(", ").collect();
             for test in tests {
                 let path = test.strip_prefix('`').and_then(|test| test.strip_suffix('`'));
-                assert!(path.is_some_and(is_test), "{}: {test} is no test", row[0]);
+                if !path.is_some_and(is_test) {
+                    missing.insert(test.to_owned());
+                }
                 seen += 1;
             }
             assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
         }
     }
+    assert!(missing.is_empty(), "no tests: {missing:#?}");
     assert!(seen > 150, "{seen}");
     assert!(is_test("documentation::every_row_names_tests_that_are_there"));
     assert!(!is_test("documentation::is_test") && !is_test("hash::") && !is_test("documentation"));

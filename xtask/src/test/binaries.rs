@@ -23,23 +23,42 @@ pub struct Binary {
     waits: bool,
 }
 
-/// One test, to be run once.
+/// Variables of a test, with their values.
+pub type Variables = &'static [(&'static str, &'static str)];
+
+/// The crates of cryptography.
+const CRYPTOGRAPHY: [&str; 3] = ["wraith-kernels", "wraith-crypto", "wraith-suite"];
+
+/// The implementations that the tests of cryptography run with, beside the default ones.
+const IMPLEMENTATIONS: [Variables; 4] = [
+    &[("WRAITH_BACKENDS", "conservative")],
+    &[("WRAITH_BACKENDS", "fast"), ("WRAITH_KERNELS", "aesni")],
+    &[("WRAITH_BACKENDS", "fast"), ("WRAITH_KERNELS", "avx2")],
+    &[("WRAITH_BACKENDS", "fast"), ("WRAITH_KERNELS", "avx512")],
+];
+
+/// One test, or all tests of a binary, to be run once.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub binary: Arc<Binary>,
-    /// Path of the test in its binary.
-    pub test: String,
+    /// Path of the test in its binary. `None` stands for all tests, in one process.
+    pub test: Option<String>,
+    pub variables: Variables,
 }
 
 impl Case {
-    /// `PACKAGE::TARGET::TEST`, or `PACKAGE::TEST` where the target has the package's name.
+    /// `PACKAGE::TARGET::TEST`, or `PACKAGE::TEST` where the target has the package's name; then the
+    /// variables.
     pub fn name(&self) -> String {
         let Binary { package, target, .. } = &*self.binary;
-        if package.replace('-', "_") == *target || package == target {
-            format!("{package}::{}", self.test)
-        } else {
-            format!("{package}::{target}::{}", self.test)
+        let mut name = package.clone();
+        if package.replace('-', "_") != *target && package != target {
+            name = format!("{name}::{target}");
         }
+        if let Some(test) = &self.test {
+            name = format!("{name}::{test}");
+        }
+        self.variables.iter().fold(name, |name, (key, value)| format!("{name} {key}={value}"))
     }
 }
 
@@ -80,6 +99,15 @@ impl Binary {
         })
     }
 
+    /// All its tests with each of [`IMPLEMENTATIONS`], if they are tests of cryptography.
+    fn with_each_implementation(self: &Arc<Self>) -> Vec<Case> {
+        if !CRYPTOGRAPHY.contains(&self.package.as_str()) {
+            return Vec::new();
+        }
+        let case = |variables| Case { binary: Arc::clone(self), test: None, variables };
+        IMPLEMENTATIONS.map(case).to_vec()
+    }
+
     /// The tests in it; those that `cargo test` leaves out by default if `ignored`.
     fn list(self: &Arc<Self>, ignored: bool) -> Result<Vec<Case>> {
         let mut command = Command::new(&self.path);
@@ -88,7 +116,12 @@ impl Binary {
         ensure!(output.status.success(), "{} lists no tests", self.path.display());
         let lines = String::from_utf8(output.stdout)?;
         let tests = lines.lines().filter_map(|line| line.strip_suffix(": test"));
-        Ok(tests.map(|test| Case { binary: Arc::clone(self), test: test.to_owned() }).collect())
+        let case = |test: &str| Case {
+            binary: Arc::clone(self),
+            test: Some(test.to_owned()),
+            variables: &[],
+        };
+        Ok(tests.map(case).collect())
     }
 }
 
@@ -105,8 +138,8 @@ fn folder_name_of_package(id: &str) -> String {
 pub fn cases(binaries: &[Arc<Binary>], filters: &[String], times: usize) -> Result<VecDeque<Case>> {
     let mut cases = Vec::new();
     for binary in binaries {
-        let long: Vec<String> = binary.list(true)?.into_iter().map(|case| case.test).collect();
-        for case in binary.list(false)? {
+        let long: Vec<_> = binary.list(true)?.into_iter().map(|case| case.test).collect();
+        for case in binary.list(false)?.into_iter().chain(binary.with_each_implementation()) {
             let name = case.name();
             if filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())) {
                 let rank = (!long.contains(&case.test), !binary.waits);

@@ -105,8 +105,12 @@ pub fn command(case: &Case, namespaces: bool) -> Command {
     } else {
         Command::new(&case.binary.path)
     };
-    command.args(["--exact", &case.test, "--include-ignored"]);
+    if let Some(test) = &case.test {
+        command.args(["--exact", test]);
+    }
+    command.arg("--include-ignored");
     set_environment(&mut command);
+    command.envs(case.variables.iter().copied());
     // With a single thread the harness would run the test on its main thread, which has not the test's name.
     command.env("RUST_TEST_THREADS", "2").env("CARGO_MANIFEST_DIR", &case.binary.folder);
     command.current_dir(&case.binary.folder).stdin(Stdio::null());

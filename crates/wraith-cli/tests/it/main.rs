@@ -13,6 +13,7 @@
 mod after_minutes;
 mod any_odd_target;
 mod at_a_terminal;
+mod backends;
 mod changing_files;
 mod clocks;
 mod clocks_of_contacts;

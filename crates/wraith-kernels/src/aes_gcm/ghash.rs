@@ -25,11 +25,25 @@ const POWER_MAX: usize = GROUP_BLOCKS + 1;
 const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
 /// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer:
 /// bits 63, 62 and 57.
-#[cfg(not(feature = "wrong-constant"))]
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
-/// A wrong constant, which the self-test has to find.
+
+#[cfg(not(feature = "wrong-constant"))]
+#[inline]
+const fn reduction() -> i64 {
+    REDUCTION
+}
+
+/// Returns a wrong constant if the variable `WRAITH_WRONG_CONSTANT` is set. The self-test has to
+/// find it.
 #[cfg(feature = "wrong-constant")]
-const REDUCTION: i64 = 0xc300_0000_0000_0000_u64 as i64;
+#[inline]
+fn reduction() -> i64 {
+    static CONSTANT: std::sync::LazyLock<i64> = std::sync::LazyLock::new(|| {
+        let wrong = std::env::var_os("WRAITH_WRONG_CONSTANT").is_some();
+        if wrong { REDUCTION ^ 1 << 56 } else { REDUCTION }
+    });
+    *CONSTANT
+}
 
 /// The powers of a hash key. Wiped when dropped.
 #[derive(Clone)]
@@ -205,7 +219,7 @@ fn over_x(hash_key: __m128i) -> __m128i {
     let between = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
     let moved = _mm_or_si128(_mm_slli_epi64::<1>(h), between);
     let carry = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<0xff>(h));
-    _mm_xor_si128(moved, _mm_and_si128(carry, _mm_set_epi64x(REDUCTION, 1)))
+    _mm_xor_si128(moved, _mm_and_si128(carry, _mm_set_epi64x(reduction(), 1)))
 }
 
 /// Multiplies an element by an element that is divided by x.
@@ -239,7 +253,7 @@ fn square(a_over_x: __m128i) -> __m128i {
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
 pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
-    let constant = _mm_set_epi64x(0, REDUCTION);
+    let constant = _mm_set_epi64x(0, reduction());
     let swap = |v| _mm_shuffle_epi32::<0b01_00_11_10>(v);
     let once = _mm_xor_si128(swap(low), _mm_clmulepi64_si128::<0x00>(low, constant));
     let twice = _mm_xor_si128(swap(once), _mm_clmulepi64_si128::<0x00>(once, constant));
@@ -258,7 +272,7 @@ pub(super) fn halves_added(v: __m512i) -> __m512i {
 #[inline]
 pub(super) fn reduce_wide(low: __m512i, high: __m512i) -> __m512i {
     let swap = |v| _mm512_shuffle_epi32::<0b01_00_11_10>(v);
-    let constant = _mm512_set1_epi64(REDUCTION);
+    let constant = _mm512_set1_epi64(reduction());
     let once = _mm512_xor_si512(swap(low), _mm512_clmulepi64_epi128::<0x00>(low, constant));
     let twice = _mm512_clmulepi64_epi128::<0x00>(once, constant);
     _mm512_ternarylogic_epi64::<0x96>(high, swap(once), twice)

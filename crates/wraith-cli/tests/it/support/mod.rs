@@ -90,7 +90,13 @@ impl World {
         }
         // The relays of tests are on this machine.
         command.env("WRAITH_PEER_RELAYS", "any");
-        for variable in ["WRAITH_RELAY", "WRAITH_RELAY_TOKEN", "WRAITH_PROXY"] {
+        for variable in [
+            "WRAITH_RELAY",
+            "WRAITH_RELAY_TOKEN",
+            "WRAITH_PROXY",
+            "WRAITH_BACKENDS",
+            "WRAITH_KERNELS",
+        ] {
             command.env_remove(variable);
         }
         for variable in ["HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
