@@ -16,13 +16,15 @@ use super::contests::Contest;
 pub use ours::Ours;
 
 pub const WRAITH: &str = "wraith";
+/// wraith with conservative backends.
+pub const CONSERVATIVE: &str = "wraith, conservative";
 pub const OPENSSL: &str = "OpenSSL";
 pub const OPENHITLS: &str = "openHiTLS";
 pub const OPENHITLS_RS: &str = "openhitls-rs";
 /// The other contenders, in the order of the columns.
 pub const OTHERS: [&str; 3] = [OPENSSL, OPENHITLS, OPENHITLS_RS];
 /// All contenders.
-pub const ALL: [&str; 4] = [WRAITH, OPENSSL, OPENHITLS, OPENHITLS_RS];
+pub const ALL: [&str; 5] = [WRAITH, CONSERVATIVE, OPENSSL, OPENHITLS, OPENHITLS_RS];
 
 /// The programs that race.
 pub struct Programs {
@@ -96,7 +98,10 @@ impl Programs {
             (OPENSSL, ..) => Ok(openssl::measure(contests, seconds)),
             (OPENHITLS, Some(program), _) => Ok(openhitls::measure(program, contests, seconds)),
             (OPENHITLS_RS, _, Some(program)) => openhitls_rs::measure(program, contests, seconds),
-            _ => ours::measure(&self.wraith, contests, seconds),
+            (CONSERVATIVE, ..) => {
+                ours::measure(&self.wraith, ours::CONSERVATIVE, contests, seconds)
+            }
+            _ => ours::measure(&self.wraith, ours::FAST, contests, seconds),
         };
         let plausible = |figure: Result<f64>| {
             figure.and_then(|figure| {

@@ -1,4 +1,4 @@
-//! `wraith speed`.
+//! `wraith speed`, with fast or with conservative backends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,6 +20,11 @@ pub struct Ours {
     pub scope: String,
 }
 
+/// wraith's kernels.
+pub const FAST: &str = "fast";
+/// Libraries and portable code.
+pub const CONSERVATIVE: &str = "conservative";
+
 /// Rows by name and bytes.
 type Rows = BTreeMap<(String, Option<u32>), Ours>;
 
@@ -33,20 +38,20 @@ fn key(contest: &Contest) -> (String, Option<u32>) {
     (contest.row.clone(), contest.bytes)
 }
 
-fn command(wraith: &Path) -> Command {
+fn command(wraith: &Path, backends: &str) -> Command {
     let mut command = Command::new(wraith);
-    command.args(["speed", "--no-config"]).stdin(Stdio::null());
+    command.args(["speed", "--no-config", "--backends", backends]).stdin(Stdio::null());
     command
 }
 
-/// Returns wraith's description of each row.
+/// Returns wraith's description of each row, with fast backends.
 ///
 /// # Errors
 /// wraith lacks a row.
 pub fn described(wraith: &Path, contests: &[Contest]) -> Result<Vec<Ours>> {
     let lengths: BTreeSet<u32> = contests.iter().filter_map(|contest| contest.bytes).collect();
     let lengths: Vec<String> = lengths.iter().map(u32::to_string).collect();
-    let mut command = command(wraith);
+    let mut command = command(wraith, FAST);
     command.args(["--json", "--list"]);
     if !lengths.is_empty() {
         command.args(["--bytes", &lengths.join(",")]);
@@ -60,18 +65,23 @@ pub fn described(wraith: &Path, contests: &[Contest]) -> Result<Vec<Ours>> {
 
 /// Returns the processor features that wraith's algorithms use.
 pub fn processor(wraith: &Path) -> Result<String> {
-    let output = command(wraith).args(["SHA-256 hash", "--seconds", "0.001"]).output()?;
+    let output = command(wraith, FAST).args(["SHA-256 hash", "--seconds", "0.001"]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     let line = said.lines().find_map(|line| line.strip_prefix("This processor: "));
     Ok(line.context("wraith speed names no processor")?.trim_end_matches('.').to_owned())
 }
 
-/// Measures the rows, with one start for each length.
-pub fn measure(wraith: &Path, contests: &[&Contest], seconds: f64) -> Result<Vec<Result<f64>>> {
+/// Measures the rows with these backends, with one start for each length.
+pub fn measure(
+    wraith: &Path,
+    backends: &str,
+    contests: &[&Contest],
+    seconds: f64,
+) -> Result<Vec<Result<f64>>> {
     let mut measured = Rows::new();
     let lengths: BTreeSet<Option<u32>> = contests.iter().map(|contest| contest.bytes).collect();
     for bytes in lengths {
-        let mut command = command(wraith);
+        let mut command = command(wraith, backends);
         command.args(["--json", "--seconds", &seconds.to_string()]);
         if let Some(bytes) = bytes {
             command.args(["--bytes", &bytes.to_string()]);
