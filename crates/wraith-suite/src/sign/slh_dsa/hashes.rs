@@ -10,9 +10,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::address::Address;
 use super::parameters::{Family, NODE_MAX, Parameters};
-use crate::hash::compression::sha_512;
-use crate::hash::{Function, Sha256, Sha512, Shake256};
-use crate::mac::Hmac;
+use crate::hash::compression::SHA_256;
+use crate::hash::{self, DIGEST_MAX, Hasher};
+use crate::mac::Algorithm as Mac;
 
 /// A node, a link of a chain or a secret. Only the first n bytes are used.
 pub(super) type Node = [u8; NODE_MAX];
@@ -35,23 +35,13 @@ impl Chain {
     }
 }
 
-/// Returns the HMAC of `fresh` and `message`, in the front of the result.
-fn hmac<F: Function>(secret: &[u8], fresh: &[u8], message: &[&[u8]]) -> [u8; 64] {
-    let (mut mac, mut tag) = (Hmac::<F>::new(secret), [0; 64]);
-    for part in [fresh].iter().chain(message) {
-        mac.update(part);
-    }
-    mac.finish(&mut tag);
-    tag
-}
-
-/// Initial state of the hashes of a key.
+/// State of the hashes of a key, in the forms in which they need it.
 enum SeededState {
-    /// States of SHA-256 and SHA-512 after the block with the seed. H and T use SHA-512 if n is
-    /// more than 16.
+    /// States after the block with the seed: of SHA-256 for chains, and of the hash function of H
+    /// and T.
     Sha2 {
-        short: [u32; 8],
-        long: Option<[u64; 8]>,
+        chain: [u32; 8],
+        tree: Hasher,
     },
     Shake,
 }
@@ -68,16 +58,13 @@ impl Hashes {
         let seeded = match parameters.family {
             Family::Shake => SeededState::Shake,
             Family::Sha2 => {
-                let (mut short, mut block) = (SHA_256, [0; 128]);
+                let (mut chain, mut block) = (SHA_256, [0; 128]);
                 block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
-                let first = &block[..64];
-                compress_sha_256(&mut short, first);
-                let long = (parameters.n > 16).then(|| {
-                    let mut long = SHA_512;
-                    sha_512(&mut long, &block);
-                    long
-                });
-                SeededState::Sha2 { short, long }
+                compress_sha_256(&mut chain, &block[..64]);
+                let algorithm = parameters.hash();
+                let mut tree = algorithm.hasher();
+                tree.update(&block[..algorithm.block_bytes()]);
+                SeededState::Sha2 { chain, tree }
             }
         };
         Self { parameters, seed, seeded }
@@ -86,7 +73,7 @@ impl Hashes {
     /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
         match &self.seeded {
-            SeededState::Sha2 { short, .. } => run_sha2(short, self.parameters.n, chains),
+            SeededState::Sha2 { chain, .. } => run_sha2(chain, self.parameters.n, chains),
             SeededState::Shake => self.run_shake(chains),
         }
     }
@@ -139,21 +126,9 @@ impl Hashes {
     /// Computes H or T of every message: the nodes `messages[i]`, all of the same length, at
     /// `addresses[i]`.
     pub(super) fn compress(&self, addresses: &[Address], messages: &[&[u8]]) -> Vec<Node> {
-        let each = || addresses.iter().zip(messages);
         match &self.seeded {
-            SeededState::Sha2 { long: Some(long), .. } => each()
-                .map(|(address, message)| {
-                    let mut state = *long;
-                    sha_512(&mut state, &padded(address, message, 128));
-                    node_of(state.map(u64::to_be_bytes).as_flattened())
-                })
-                .collect(),
-            SeededState::Sha2 { short, long: None } => each()
-                .map(|(address, message)| {
-                    let mut state = *short;
-                    compress_sha_256(&mut state, &padded(address, message, 64));
-                    node_of(state.map(u32::to_be_bytes).as_flattened())
-                })
+            SeededState::Sha2 { tree, .. } => (addresses.iter().zip(messages))
+                .map(|(address, message)| node(&hash(tree, [&address.compressed()[..], message])))
                 .collect(),
             SeededState::Shake => {
                 let mut nodes = Vec::with_capacity(messages.len());
@@ -203,53 +178,38 @@ impl Hashes {
     /// PRF_msg: computes the randomizer of a message from SK.prf, and from fresh randomness or
     /// PK.seed.
     pub(super) fn randomizer(&self, secret: &[u8], fresh: &[u8], message: &[&[u8]]) -> Node {
-        let mut node = [0; NODE_MAX];
-        let n = self.parameters.n;
-        if self.parameters.family == Family::Shake {
-            let mut hash = Shake256::new();
-            for part in [secret, fresh].iter().chain(message) {
-                hash.update(part);
-            }
-            hash.finish(&mut node[..n]);
+        let parts = [fresh].into_iter().chain(message.iter().copied());
+        let digest = if self.parameters.family == Family::Shake {
+            hash(&hash::Algorithm::Shake256.hasher(), [secret].into_iter().chain(parts))
         } else {
-            let mac = if n > 16 { hmac::<Sha512> } else { hmac::<Sha256> };
-            node[..n].copy_from_slice(&mac(secret, fresh, message)[..n]);
-        }
-        node
+            let hmac = if self.parameters.n > 16 { Mac::HmacSha512 } else { Mac::HmacSha256 };
+            let mut hmac = hmac.start(secret, &[]).expect("HMAC takes keys of any length");
+            parts.for_each(|part| hmac.update(part));
+            let mut tag = [0; DIGEST_MAX];
+            hmac.finish_into(&mut tag);
+            tag
+        };
+        node(&digest[..self.parameters.n])
     }
 
     /// H_msg: computes the digest of a message, of the length in the parameter set.
     pub(super) fn digest(&self, randomizer: &[u8], root: &[u8], message: &[&[u8]]) -> Vec<u8> {
-        let n = self.parameters.n;
+        let seed = &self.seed[..self.parameters.n];
+        let parts = [randomizer, seed, root].into_iter().chain(message.iter().copied());
+        let algorithm = self.parameters.hash();
+        let start = algorithm.hasher();
         let mut out = vec![0; self.parameters.digest_bytes()];
-        let seed = &self.seed[..n];
-        let all = [randomizer, seed, root];
-        let parts = || all.iter().chain(message);
         if self.parameters.family == Family::Shake {
-            let mut hash = Shake256::new();
-            parts().for_each(|part| hash.update(part));
-            hash.finish(&mut out);
+            let mut hash = start;
+            parts.for_each(|part| hash.update(part));
+            hash.finish_into(&mut out);
             return out;
         }
         // MGF1 (RFC 8017, §B.2.1) over the randomizer, the seed and the hash of all inputs.
-        macro_rules! mgf1 {
-            ($hash:ty) => {{
-                let mut inner = <$hash>::new();
-                parts().for_each(|part| inner.update(part));
-                let inner = inner.finish();
-                for (counter, out) in (0u32..).zip(out.chunks_mut(inner.len())) {
-                    let mut hash = <$hash>::new();
-                    for part in [randomizer, seed, &inner, &counter.to_be_bytes()] {
-                        hash.update(part);
-                    }
-                    out.copy_from_slice(&hash.finish()[..out.len()]);
-                }
-            }};
-        }
-        if n > 16 {
-            mgf1!(Sha512)
-        } else {
-            mgf1!(Sha256)
+        let inner = &hash(&start, parts)[..algorithm.digest_bytes()];
+        for (counter, out) in (0u32..).zip(out.chunks_mut(inner.len())) {
+            let digest = hash(&start, [randomizer, seed, inner, &counter.to_be_bytes()]);
+            out.copy_from_slice(&digest[..out.len()]);
         }
         out
     }
@@ -292,44 +252,18 @@ fn run_sha2(state: &[u32; 8], n: usize, chains: &mut [Chain]) {
     }
 }
 
-/// Returns the compressed address, the message, and the padding of SHA-2 with blocks of
-/// `block_bytes`. The padding counts the block of the seed before them.
-fn padded(address: &Address, message: &[u8], block_bytes: usize) -> Vec<u8> {
-    let mut padded =
-        Vec::with_capacity((message.len() + 22 + 1 + 16).next_multiple_of(block_bytes));
-    padded.extend_from_slice(&address.compressed());
-    padded.extend_from_slice(message);
-    let bits = 8 * (block_bytes + padded.len()) as u64;
-    padded.push(0x80);
-    padded.resize((padded.len() + block_bytes / 8).next_multiple_of(block_bytes), 0);
-    let end = padded.len();
-    padded[end - 8..].copy_from_slice(&bits.to_be_bytes());
-    padded
+/// Returns the digest of `parts` after what `start` has absorbed, in the front of the result.
+fn hash<'a>(start: &Hasher, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; DIGEST_MAX] {
+    let (mut hash, mut digest) = (start.clone(), [0; DIGEST_MAX]);
+    parts.into_iter().for_each(|part| hash.update(part));
+    hash.finish_into(&mut digest);
+    digest
 }
 
-/// Returns the node at the front of a digest.
-fn node_of(digest: &[u8]) -> Node {
-    let mut node = [0; NODE_MAX];
-    node.copy_from_slice(&digest[..NODE_MAX]);
+/// Returns the node at the front of `bytes`.
+pub(super) fn node(bytes: &[u8]) -> Node {
+    let mut node = Node::default();
+    let len = bytes.len().min(NODE_MAX);
+    node[..len].copy_from_slice(&bytes[..len]);
     node
 }
-
-/// Initial hash values (FIPS 180-4, §5.3).
-const SHA_256: [u32; 8] = {
-    let (mut words, mut i) = ([0; 8], 0);
-    while i < 8 {
-        words[i] = (SHA_512[i] >> 32) as u32;
-        i += 1;
-    }
-    words
-};
-const SHA_512: [u64; 8] = [
-    0x6a09_e667_f3bc_c908,
-    0xbb67_ae85_84ca_a73b,
-    0x3c6e_f372_fe94_f82b,
-    0xa54f_f53a_5f1d_36f1,
-    0x510e_527f_ade6_82d1,
-    0x9b05_688c_2b3e_6c1f,
-    0x1f83_d9ab_fb41_bd6b,
-    0x5be0_cd19_137e_2179,
-];
