@@ -2,11 +2,11 @@
 //! over the message.
 //!
 //! All inputs begin with PK.seed. With SHA-2 it fills a block of its own, so the state after that
-//! block is computed once and kept ([`SeededState`]).
+//! block is computed once and kept.
 
 use wraith_aws_lc::hash::compress_sha_256;
 use wraith_kernels::keccak_lanes::{self, STATES, States};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, Zeroizing, optimization_barrier};
 
 use super::address::Address;
 use super::parameters::{Family, NODE_MAX, Parameters};
@@ -35,144 +35,119 @@ impl Chain {
     }
 }
 
-/// State of the hashes of a key, in the forms in which they need it.
-enum SeededState {
-    /// States after the block with the seed: of SHA-256 for chains, and of the hash function of H
-    /// and T.
-    Sha2 {
-        chain: [u32; 8],
-        tree: Hasher,
-    },
-    Shake,
-}
-
 /// The hash functions of a parameter set with PK.seed.
 pub(super) struct Hashes {
     pub parameters: Parameters,
     pub seed: Node,
-    seeded: SeededState,
+    /// With SHA-2: the states of SHA-256, for chains, and of the hash function of H and T, after
+    /// the block with the seed.
+    sha2: Option<Box<([u32; 8], Hasher)>>,
 }
 
 impl Hashes {
     pub(super) fn new(parameters: Parameters, seed: Node) -> Self {
-        let seeded = match parameters.family {
-            Family::Shake => SeededState::Shake,
-            Family::Sha2 => {
-                let (mut chain, mut block) = (SHA_256, [0; 128]);
-                block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
-                compress_sha_256(&mut chain, &block[..64]);
-                let algorithm = parameters.hash();
-                let mut tree = algorithm.hasher();
-                tree.update(&block[..algorithm.block_bytes()]);
-                SeededState::Sha2 { chain, tree }
-            }
+        let seeded = || {
+            let (mut chain, mut block) = (SHA_256, [0; 128]);
+            block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
+            compress_sha_256(&mut chain, &block[..64]);
+            let algorithm = parameters.hash();
+            let mut tree = algorithm.hasher();
+            tree.update(&block[..algorithm.block_bytes()]);
+            Box::new((chain, tree))
         };
-        Self { parameters, seed, seeded }
+        let sha2 = (parameters.family == Family::Sha2).then(seeded);
+        Self { parameters, seed, sha2 }
     }
 
     /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
-        match &self.seeded {
-            SeededState::Sha2 { chain, .. } => run_sha2(chain, self.parameters.n, chains),
-            SeededState::Shake => self.run_shake(chains),
+        match &self.sha2 {
+            Some(states) => run_sha2(&states.0, self.parameters.n, chains),
+            None => self.run_shake(chains),
         }
     }
 
     fn run_shake(&self, chains: &mut [Chain]) {
-        let words = self.parameters.n / 8;
         for chains in chains.chunks_mut(STATES) {
-            let steps = || chains.iter().map(|chain| (chain.begin, chain.end));
-            let first = steps().map(|each| each.0).min().unwrap_or(0);
-            let last = steps().map(|each| each.1).max().unwrap_or(0);
-            let mut states: States = [[0; STATES]; 25];
+            let first = chains.iter().map(|chain| chain.begin).min().unwrap_or(0);
+            let last = chains.iter().map(|chain| chain.end).max().unwrap_or(0);
             for step in first..last {
-                let mut running = 0;
-                for (lane, chain) in chains.iter().enumerate() {
-                    if !(chain.begin..chain.end).contains(&step) {
-                        continue;
-                    }
-                    running = lane + 1;
-                    for (i, word) in self.seed.as_chunks().0[..words].iter().enumerate() {
-                        states[i][lane] = u64::from_le_bytes(*word);
-                    }
-                    for (i, word) in chain.address.bytes().as_chunks().0.iter().enumerate() {
-                        states[words + i][lane] = u64::from_le_bytes(*word);
-                    }
-                    states[words + 3][lane] += u64::from(step) << 56;
-                    for (i, word) in chain.value.as_chunks().0[..words].iter().enumerate() {
-                        states[words + 4 + i][lane] = u64::from_le_bytes(*word);
-                    }
-                    states[2 * words + 4][lane] = 0x1f;
-                    for row in &mut states[2 * words + 5..] {
-                        row[lane] = 0;
-                    }
-                    states[16][lane] |= 1 << 63;
-                }
-                keccak_lanes::permute(&mut states, running);
-                for (lane, chain) in chains.iter_mut().enumerate() {
-                    if (chain.begin..chain.end).contains(&step) {
-                        for (i, out) in
-                            chain.value.as_chunks_mut().0[..words].iter_mut().enumerate()
-                        {
-                            *out = states[i][lane].to_le_bytes();
-                        }
-                    }
+                let running = |chain: &&Chain| (chain.begin..chain.end).contains(&step);
+                let inputs = chains.iter().filter(running);
+                let inputs = inputs
+                    .map(|chain| (chain.address.at_step(step), &chain.value[..self.parameters.n]));
+                let nodes = self.shake(inputs);
+                let running = |chain: &&mut Chain| (chain.begin..chain.end).contains(&step);
+                for (chain, node) in chains.iter_mut().filter(running).zip(nodes) {
+                    chain.value = node;
                 }
             }
-            states.as_flattened_mut().zeroize();
         }
     }
 
     /// Computes H or T of every message: the nodes `messages[i]`, all of the same length, at
     /// `addresses[i]`.
     pub(super) fn compress(&self, addresses: &[Address], messages: &[&[u8]]) -> Vec<Node> {
-        match &self.seeded {
-            SeededState::Sha2 { tree, .. } => (addresses.iter().zip(messages))
-                .map(|(address, message)| node(&hash(tree, [&address.compressed()[..], message])))
-                .collect(),
-            SeededState::Shake => {
-                let mut nodes = Vec::with_capacity(messages.len());
-                for (addresses, messages) in addresses.chunks(STATES).zip(messages.chunks(STATES)) {
-                    self.absorb(addresses, messages, &mut nodes);
-                }
-                nodes
-            }
+        if let Some(states) = &self.sha2 {
+            return (addresses.iter().zip(messages))
+                .map(|(address, message)| {
+                    node(&hash(&states.1, [&address.compressed()[..], message]))
+                })
+                .collect();
         }
+        let mut nodes = Vec::with_capacity(messages.len());
+        for (addresses, messages) in addresses.chunks(STATES).zip(messages.chunks(STATES)) {
+            let inputs = addresses.iter().copied().zip(messages.iter().copied());
+            nodes.extend_from_slice(&self.shake(inputs)[..messages.len()]);
+        }
+        nodes
     }
 
-    /// Computes SHAKE256 of at most eight messages.
-    fn absorb(&self, addresses: &[Address], messages: &[&[u8]], nodes: &mut Vec<Node>) {
+    /// Computes SHAKE256 of PK.seed, an address and a message, for at most [`STATES`] messages of
+    /// the same length.
+    fn shake<'a>(&self, inputs: impl Iterator<Item = (Address, &'a [u8])>) -> [Node; STATES] {
         const RATE: usize = 136;
         let n = self.parameters.n;
-        let len = messages.first().map_or(0, |message| message.len()) + n + 32;
-        let mut states: States = [[0; STATES]; 25];
-        let mut padded = vec![0; (len / RATE + 1) * RATE];
-        let mut inputs = vec![0; padded.len() * messages.len()];
-        let each = inputs.chunks_mut(padded.len());
-        for (out, (address, message)) in each.zip(addresses.iter().zip(messages)) {
-            padded[..n].copy_from_slice(&self.seed[..n]);
-            padded[n..n + 32].copy_from_slice(address.bytes());
-            padded[n + 32..len].copy_from_slice(message);
-            out.copy_from_slice(&padded);
-            out[len] = 0x1f;
-            let last = out.len() - 1;
-            out[last] |= 0x80;
+        let header = n + 32;
+        let (mut addresses, mut messages) = ([Address::default(); STATES], [&[][..]; STATES]);
+        let mut used = 0;
+        for (address, message) in inputs {
+            (addresses[used], messages[used]) = (address, message);
+            used += 1;
         }
-        for at in (0..padded.len()).step_by(RATE) {
-            for (lane, input) in inputs.chunks(padded.len()).enumerate() {
-                for (row, word) in states.iter_mut().zip(input[at..at + RATE].as_chunks().0) {
+        let len = header + messages[0].len();
+        let (mut states, mut block): (States, _) = ([[0; STATES]; 25], [0; RATE]);
+        for at in (0..=len).step_by(RATE) {
+            for lane in 0..used {
+                block.fill(0);
+                let start = if at == 0 { header } else { 0 };
+                if at == 0 {
+                    block[..n].copy_from_slice(&self.seed[..n]);
+                    block[n..header].copy_from_slice(addresses[lane].bytes());
+                }
+                let message = &messages[lane][at + start - header..];
+                let now = message.len().min(RATE - start);
+                block[start..start + now].copy_from_slice(&message[..now]);
+                if len - at < RATE {
+                    block[len - at] = 0x1f;
+                    block[RATE - 1] |= 0x80;
+                }
+                for (row, word) in states.iter_mut().zip(block.as_chunks().0) {
                     row[lane] ^= u64::from_le_bytes(*word);
                 }
             }
-            keccak_lanes::permute(&mut states, messages.len());
+            keccak_lanes::permute(&mut states, used);
         }
-        nodes.extend((0..messages.len()).map(|lane| {
-            let mut node = [0; NODE_MAX];
+        let mut nodes = [[0; NODE_MAX]; STATES];
+        for (lane, node) in nodes[..used].iter_mut().enumerate() {
             for (out, row) in node.as_chunks_mut().0.iter_mut().zip(&states) {
                 *out = row[lane].to_le_bytes();
             }
-            node
-        }));
+        }
+        (states, block) = ([[0; STATES]; 25], [0; RATE]);
+        optimization_barrier(&states);
+        optimization_barrier(&block);
+        nodes
     }
 
     /// PRF_msg: computes the randomizer of a message from SK.prf, and from fresh randomness or
