@@ -30,6 +30,16 @@ fn context() -> Option<Owned<aws::BN_CTX>> {
     unsafe { Owned::new(aws::BN_CTX_new()) }
 }
 
+/// Returns the product. The time depends only on the lengths without leading zeros.
+#[must_use]
+pub fn multiply(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+    let (x, y, product, context) = (number(a)?, number(b)?, number(&[])?, context()?);
+    // SAFETY: all numbers are alive.
+    succeeded(unsafe { aws::BN_mul(product.as_ptr(), x.as_ptr(), y.as_ptr(), context.as_ptr()) })
+        .then_some(())?;
+    limbs(&product, a.len() + b.len())
+}
+
 /// Returns quotient and remainder. `b` is not zero.
 #[must_use]
 pub fn divide(a: &[u64], b: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {

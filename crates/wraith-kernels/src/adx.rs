@@ -32,30 +32,21 @@ macro_rules! product {
             "d, ",
             $t4,
             "d\n",
-            "mulx rcx, rax, [rsi]\n adcx ",
-            $t0,
-            ", rax\n adox ",
-            $t1,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 8]\n adcx ",
-            $t1,
-            ", rax\n adox ",
-            $t2,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 16]\n adcx ",
-            $t2,
-            ", rax\n adox ",
-            $t3,
-            ", rcx\n",
-            "mulx rcx, rax, [rsi + 24]\n adcx ",
-            $t3,
-            ", rax\n adox ",
-            $t4,
-            ", rcx\n",
+            $crate::adx::add_product!("[rsi]", $t0, $t1),
+            $crate::adx::add_product!("[rsi + 8]", $t1, $t2),
+            $crate::adx::add_product!("[rsi + 16]", $t2, $t3),
+            $crate::adx::add_product!("[rsi + 24]", $t3, $t4),
             "adc ",
             $t4,
             ", 0\n",
         )
+    };
+}
+
+/// Adds rdx · `$factor` to two limbs, in the two carry chains. Clobbers rax and rcx.
+macro_rules! add_product {
+    ($factor:literal, $low:literal, $high:literal) => {
+        concat!("mulx rcx, rax, ", $factor, "\n adcx ", $low, ", rax\n adox ", $high, ", rcx\n")
     };
 }
 
@@ -73,12 +64,8 @@ macro_rules! square {
             "adc r12, 0\n",
             "mov rdx, [rsi + 8]\n",
             "xor r13d, r13d\n",
-            "mulx rcx, rax, [rsi + 16]\n",
-            "adcx r11, rax\n",
-            "adox r12, rcx\n",
-            "mulx rcx, rax, [rsi + 24]\n",
-            "adcx r12, rax\n",
-            "adox r13, rcx\n",
+            $crate::adx::add_product!("[rsi + 16]", "r11", "r12"),
+            $crate::adx::add_product!("[rsi + 24]", "r12", "r13"),
             "adc r13, 0\n",
             "mov rdx, [rsi + 16]\n",
             "mulx r14, rax, [rsi + 24]\n",
@@ -90,26 +77,22 @@ macro_rules! square {
             "mulx rax, r8, rdx\n",
             "adcx r9, r9\n",
             "adox r9, rax\n",
-            "mov rdx, [rsi + 8]\n",
-            "mulx rcx, rax, rdx\n",
-            "adcx r10, r10\n",
-            "adox r10, rax\n",
-            "adcx r11, r11\n",
-            "adox r11, rcx\n",
-            "mov rdx, [rsi + 16]\n",
-            "mulx rcx, rax, rdx\n",
-            "adcx r12, r12\n",
-            "adox r12, rax\n",
-            "adcx r13, r13\n",
-            "adox r13, rcx\n",
-            "mov rdx, [rsi + 24]\n",
-            "mulx rcx, rax, rdx\n",
-            "adcx r14, r14\n",
-            "adox r14, rax\n",
-            "adcx r15, r15\n",
-            "adox r15, rcx\n",
+            $crate::adx::add_square!("[rsi + 8]", "r10", "r11"),
+            $crate::adx::add_square!("[rsi + 16]", "r12", "r13"),
+            $crate::adx::add_square!("[rsi + 24]", "r14", "r15"),
         )
     };
 }
 
-pub(crate) use {product, square};
+/// Doubles two limbs and adds the square of `$limb` to them. Clobbers rax, rcx and rdx.
+macro_rules! add_square {
+    ($limb:literal, $low:literal, $high:literal) => {
+        concat!(
+            concat!("mov rdx, ", $limb, "\n mulx rcx, rax, rdx\n"),
+            concat!("adcx ", $low, ", ", $low, "\n adox ", $low, ", rax\n"),
+            concat!("adcx ", $high, ", ", $high, "\n adox ", $high, ", rcx\n"),
+        )
+    };
+}
+
+pub(crate) use {add_product, add_square, product, square};

@@ -1,6 +1,5 @@
 //! The block ciphers behind one trait. Generic code uses it: CMAC and CBC-MAC
-//! ([`mac`](crate::mac)), CCM ([`aead`](crate::aead)), and the modes with a key stream
-//! ([`cipher`](crate::cipher)).
+//! ([`mac`](crate::mac)), CCM ([`aead`](crate::aead)), and the modes of [`cipher`](crate::cipher).
 //!
 //! Each method processes a run of blocks, so that a kernel is called once per run.
 
@@ -9,6 +8,7 @@ use wraith_kernels::sm4::{self, Chain, Counter, Sm4};
 use zeroize::ZeroizeOnDrop;
 
 use crate::Backend;
+use crate::cipher::xts::Tweaks;
 
 /// Returns the implementation of the modes of AES on this processor.
 pub(crate) fn aes_backend() -> Backend {
@@ -26,9 +26,25 @@ const PIECE: usize = 256;
 const MANY: usize = 64;
 
 /// An expanded key of a cipher with 16-byte blocks.
-pub(crate) trait BlockCipher: Send + Sync + ZeroizeOnDrop {
+pub(crate) trait BlockCipher: Send + Sync + Sized + ZeroizeOnDrop {
+    /// Expands a key. Returns `None` if it has the wrong length.
+    fn new(key: &[u8]) -> Option<Self>;
+
     /// Encrypts one block.
     fn encrypt_block(&self, block: &mut Block);
+
+    /// Encrypts each block on its own.
+    fn ecb_encrypt(&self, text: &mut [Block]);
+
+    /// Reverses [`Self::ecb_encrypt`].
+    fn ecb_decrypt(&self, text: &mut [Block]);
+
+    /// Encrypts in CBC. `before` is the ciphertext block before the first one, and on return the
+    /// last one.
+    fn cbc_encrypt(&self, before: &mut Block, text: &mut [Block]);
+
+    /// Reverses [`Self::cbc_encrypt`].
+    fn cbc_decrypt(&self, before: &mut Block, text: &mut [Block]);
 
     /// Computes CBC over `blocks` and keeps only the last block, in `state`.
     fn absorb(&self, state: &mut Block, blocks: &[Block]);
@@ -48,6 +64,9 @@ pub(crate) trait BlockCipher: Send + Sync + ZeroizeOnDrop {
     /// Reverses [`Self::cfb_encrypt`].
     fn cfb_decrypt(&self, before: &mut Block, text: &mut [Block]);
 
+    /// Encrypts or decrypts in XTS, with one of `tweaks` for each block.
+    fn xts<const ENCRYPT: bool>(&self, tweaks: &mut Tweaks, text: &mut [Block]);
+
     /// Computes both halves of CCM: [`Self::absorb`] of the plaintext, and [`Self::count`]. The
     /// lower half of the counter must not overflow.
     fn ccm<const SEAL: bool>(&self, mac: &mut Block, counter: &mut Block, text: &mut [Block]) {
@@ -64,8 +83,28 @@ pub(crate) trait BlockCipher: Send + Sync + ZeroizeOnDrop {
 }
 
 impl BlockCipher for Aes {
+    fn new(key: &[u8]) -> Option<Self> {
+        Self::new(key)
+    }
+
     fn encrypt_block(&self, block: &mut Block) {
         self.encrypt_block(block);
+    }
+
+    fn ecb_encrypt(&self, text: &mut [Block]) {
+        self.ecb_encrypt(text.as_flattened_mut());
+    }
+
+    fn ecb_decrypt(&self, text: &mut [Block]) {
+        self.ecb_decrypt(text.as_flattened_mut());
+    }
+
+    fn cbc_encrypt(&self, before: &mut Block, text: &mut [Block]) {
+        self.cbc_encrypt(before, text.as_flattened_mut());
+    }
+
+    fn cbc_decrypt(&self, before: &mut Block, text: &mut [Block]) {
+        self.cbc_decrypt(before, text.as_flattened_mut());
     }
 
     fn absorb(&self, state: &mut Block, blocks: &[Block]) {
@@ -88,6 +127,13 @@ impl BlockCipher for Aes {
         self.cfb_decrypt(before, text.as_flattened_mut());
     }
 
+    fn xts<const ENCRYPT: bool>(&self, tweaks: &mut Tweaks, text: &mut [Block]) {
+        match ENCRYPT {
+            true => self.xts_encrypt(&mut tweaks.next, text.as_flattened_mut()),
+            false => self.xts_decrypt(&mut tweaks.next, text.as_flattened_mut()),
+        }
+    }
+
     /// Interleaves both halves: the rounds of the counter fill the time in which the MAC waits.
     fn ccm<const SEAL: bool>(&self, mac: &mut Block, counter: &mut Block, text: &mut [Block]) {
         self.ccm::<SEAL>(mac, counter, text.as_flattened_mut());
@@ -95,8 +141,34 @@ impl BlockCipher for Aes {
 }
 
 impl BlockCipher for Sm4 {
+    fn new(key: &[u8]) -> Option<Self> {
+        Some(Self::new(key.try_into().ok()?))
+    }
+
     fn encrypt_block(&self, block: &mut Block) {
         *block = self.encrypted(*block);
+    }
+
+    fn ecb_encrypt(&self, text: &mut [Block]) {
+        self.encrypt(text);
+    }
+
+    fn ecb_decrypt(&self, text: &mut [Block]) {
+        self.decrypt(text);
+    }
+
+    fn cbc_encrypt(&self, before: &mut Block, text: &mut [Block]) {
+        self.chain(Chain::Cbc, before, text);
+    }
+
+    fn cbc_decrypt(&self, before: &mut Block, text: &mut [Block]) {
+        let mut masks = [[0; BLOCK]; MANY];
+        for blocks in text.chunks_mut(MANY) {
+            let masks = &mut masks[..blocks.len()];
+            previous(before, blocks, masks);
+            self.decrypt(blocks);
+            sm4::add(blocks.as_flattened_mut(), masks.as_flattened());
+        }
     }
 
     fn absorb(&self, state: &mut Block, blocks: &[Block]) {
@@ -121,14 +193,32 @@ impl BlockCipher for Sm4 {
         let mut stream = [[0; BLOCK]; MANY];
         for blocks in text.chunks_mut(MANY) {
             let stream = &mut stream[..blocks.len()];
-            let (last, others) = blocks.split_last().expect("a chunk is not empty");
-            stream[0] = *before;
-            stream[1..].copy_from_slice(others);
-            *before = *last;
+            previous(before, blocks, stream);
             self.encrypt(stream);
             sm4::add(blocks.as_flattened_mut(), stream.as_flattened());
         }
     }
+
+    fn xts<const ENCRYPT: bool>(&self, tweaks: &mut Tweaks, text: &mut [Block]) {
+        let mut masks = [[0; BLOCK]; MANY];
+        for blocks in text.chunks_mut(MANY) {
+            let masks = &mut masks[..blocks.len()];
+            tweaks.fill(masks);
+            match ENCRYPT {
+                true => self.encrypt_masked(blocks, masks),
+                false => self.decrypt_masked(blocks, masks),
+            }
+        }
+    }
+}
+
+/// Writes the block before each of `blocks` to `out`. `before` is the one before the first, and on
+/// return the last one.
+fn previous(before: &mut Block, blocks: &[Block], out: &mut [Block]) {
+    let (last, others) = blocks.split_last().expect("a chunk is not empty");
+    out[0] = *before;
+    out[1..].copy_from_slice(others);
+    *before = *last;
 }
 
 /// XORs `b` into `a`.

@@ -97,24 +97,10 @@ impl sign::Algorithm {
                 EcdsaBrainpoolP256r1 | EcdsaBrainpoolP384r1 | EcdsaBrainpoolP512r1 | Sm2
             ),
             Policy::Sm => matches!(self, Sm2),
-            Policy::PqOnly => matches!(
-                self,
-                MlDsa44
-                    | MlDsa65
-                    | MlDsa87
-                    | SlhDsaSha2_128s
-                    | SlhDsaSha2_128f
-                    | SlhDsaSha2_192s
-                    | SlhDsaSha2_192f
-                    | SlhDsaSha2_256s
-                    | SlhDsaSha2_256f
-                    | SlhDsaShake128s
-                    | SlhDsaShake128f
-                    | SlhDsaShake192s
-                    | SlhDsaShake192f
-                    | SlhDsaShake256s
-                    | SlhDsaShake256f
-            ),
+            Policy::PqOnly => {
+                matches!(self, MlDsa44 | MlDsa65 | MlDsa87)
+                    || sign::slh_dsa::signature_bytes(self).is_some()
+            }
         }
     }
 }

@@ -173,11 +173,6 @@ const fn times_x(tweak: u128) -> u128 {
     tweak << 1 ^ (0_u128.wrapping_sub(tweak >> 127) & 0x87)
 }
 
-/// Returns the tweak of the next block.
-pub const fn next_tweak(tweak: [u8; BLOCK]) -> [u8; BLOCK] {
-    times_x(u128::from_le_bytes(tweak)).to_le_bytes()
-}
-
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 pub(crate) use x86::{AES_128, AES_256, AES_512};
 

@@ -7,47 +7,35 @@ use ::aegis::aegis128l::Aegis128L;
 use ::aegis::aegis128x2::Aegis128X2;
 use ::aegis::aegis256::Aegis256;
 use ::aegis::aegis256x2::Aegis256X2;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
-use super::{Aead, AeadError, Algorithm, TAG_BYTES};
+use super::algorithm::FixedLengths;
+use super::{Algorithm, TAG_BYTES};
 
 /// A key of any variant. Wiped when dropped.
+#[derive(ZeroizeOnDrop)]
 pub(super) struct Key {
+    #[zeroize(skip)]
     algorithm: Algorithm,
     /// The key. AEGIS-128 uses its first 16 bytes.
     key: [u8; 32],
 }
 
-impl Drop for Key {
-    fn drop(&mut self) {
-        self.key.zeroize();
-    }
-}
-
-impl ZeroizeOnDrop for Key {}
-
-/// Calls a method of the state type that belongs to the algorithm.
+/// Calls a method of the state type that belongs to the algorithm. Returns `None` from the caller
+/// if the nonce has the wrong length.
 macro_rules! state {
-    ($self:ident, $nonce:ident, $method:ident($($argument:expr),*), $result:expr) => {{
-        let wrong = $self.algorithm.nonce_length($nonce.len());
-        let short = $self.key.first_chunk().ok_or(wrong)?;
+    ($self:ident, $nonce:ident, $method:ident($($argument:expr),*)) => {{
+        let (short, long) = ($self.key.first_chunk()?, &$self.key);
+        macro_rules! call {
+            ($variant:ident, $key:ident) => {
+                $variant::<TAG_BYTES>::new($key, $nonce.try_into().ok()?).$method($($argument),*)
+            };
+        }
         match $self.algorithm {
-            Algorithm::Aegis128L => {
-                let nonce = $nonce.try_into().map_err(|_| wrong)?;
-                $result(Aegis128L::<TAG_BYTES>::new(short, nonce).$method($($argument),*))
-            }
-            Algorithm::Aegis128X2 => {
-                let nonce = $nonce.try_into().map_err(|_| wrong)?;
-                $result(Aegis128X2::<TAG_BYTES>::new(short, nonce).$method($($argument),*))
-            }
-            Algorithm::Aegis256 => {
-                let nonce = $nonce.try_into().map_err(|_| wrong)?;
-                $result(Aegis256::<TAG_BYTES>::new(&$self.key, nonce).$method($($argument),*))
-            }
-            _ => {
-                let nonce = $nonce.try_into().map_err(|_| wrong)?;
-                $result(Aegis256X2::<TAG_BYTES>::new(&$self.key, nonce).$method($($argument),*))
-            }
+            Algorithm::Aegis128L => call!(Aegis128L, short),
+            Algorithm::Aegis128X2 => call!(Aegis128X2, short),
+            Algorithm::Aegis256 => call!(Aegis256, long),
+            _ => call!(Aegis256X2, long),
         }
     }};
 }
@@ -64,40 +52,22 @@ impl Key {
     }
 }
 
-impl Aead for Key {
-    fn algorithm(&self) -> Algorithm {
+impl FixedLengths for Key {
+    fn fixed_algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        let tag = self.algorithm.check_seal(nonce, in_out.len(), tag)?;
-        *tag = state!(self, nonce, encrypt_in_place(in_out, aad), |tag| tag);
-        Ok(())
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
+        Some(state!(self, nonce, encrypt_in_place(in_out, aad)))
     }
 
-    fn open_detached(
+    fn decrypt(
         &self,
         nonce: &[u8],
         aad: &[u8],
         in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        let tag = self.algorithm.check_open(nonce, in_out.len(), tag)?;
-        let opened = state!(self, nonce, decrypt_in_place(in_out, tag, aad), |opened: Result<
-            (),
-            ::aegis::Error,
-        >| opened
-            .is_ok());
-        if opened {
-            return Ok(());
-        }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
+        tag: &[u8; TAG_BYTES],
+    ) -> Option<()> {
+        state!(self, nonce, decrypt_in_place(in_out, tag, aad)).ok()
     }
 }

@@ -247,9 +247,7 @@ impl Algorithm {
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
                 aegis::Key::new(self, key).map(|key| Box::new(key) as _)
             }
-            ChaCha20Poly1305 | XChaCha20Poly1305 => {
-                chacha::Key::new(self, key).map(|key| Box::new(key) as _)
-            }
+            ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::by_name(self, key),
             Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
             Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),
             Aes128GcmSiv | Aes256GcmSiv => {
@@ -279,39 +277,85 @@ impl Algorithm {
         }
     }
 
-    /// Does [`Self::check`] for sealing. Returns the room for the tag.
-    pub(super) fn check_seal<'a>(
-        self,
-        nonce: &[u8],
-        text: usize,
-        tag: &'a mut [u8],
-    ) -> Result<&'a mut [u8; TAG_BYTES], AeadError> {
-        self.check(nonce, text, tag.len())?;
-        let found = tag.len();
-        tag.try_into().map_err(|_| self.tag_length(found))
-    }
-
-    /// Does [`Self::check`] for opening. Returns the tag.
-    pub(super) fn check_open<'a>(
-        self,
-        nonce: &[u8],
-        text: usize,
-        tag: &'a [u8],
-    ) -> Result<&'a [u8; TAG_BYTES], AeadError> {
-        self.check(nonce, text, tag.len())?;
-        let found = tag.len();
-        tag.try_into().map_err(|_| self.tag_length(found))
-    }
-
     /// Returns the error for a nonce of `found` bytes.
     pub(super) const fn nonce_length(self, found: usize) -> AeadError {
         AeadError::NonceLength { algorithm: self, expected: self.nonce_bytes(), found }
     }
+}
 
-    /// Returns the error for a tag of `found` bytes.
-    pub(super) const fn tag_length(self, found: usize) -> AeadError {
-        AeadError::TagLength { algorithm: self, expected: self.tag_bytes(), found }
+/// A key whose nonces, tags and texts have the lengths of its algorithm. [`Aead`] checks them.
+pub(super) trait FixedLengths: Aead {
+    /// Returns the algorithm.
+    fn fixed_algorithm(&self) -> Algorithm;
+
+    /// Encrypts `in_out` in place and returns the tag, or `None` for a nonce of the wrong length.
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]>;
+
+    /// Decrypts `in_out` in place. If the tag is wrong, returns `None`, and the content of `in_out`
+    /// is unspecified.
+    fn decrypt(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Option<()>;
+}
+
+impl<T: FixedLengths> Aead for T {
+    fn algorithm(&self) -> Algorithm {
+        self.fixed_algorithm()
     }
+
+    fn seal_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError> {
+        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
+        seal_checked(self, nonce, aad, in_out, tag)
+    }
+
+    fn open_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError> {
+        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
+        open_checked(self, nonce, aad, in_out, tag)
+    }
+}
+
+/// Seals after the lengths were checked.
+pub(super) fn seal_checked(
+    key: &(impl FixedLengths + ?Sized),
+    nonce: &[u8],
+    aad: &[u8],
+    in_out: &mut [u8],
+    tag: &mut [u8],
+) -> Result<(), AeadError> {
+    let wrong = key.fixed_algorithm().nonce_length(nonce.len());
+    tag.copy_from_slice(&key.encrypt(nonce, aad, in_out).ok_or(wrong)?);
+    Ok(())
+}
+
+/// Opens after the lengths were checked. Leaves zeros in `in_out` if the tag is wrong.
+pub(super) fn open_checked(
+    key: &(impl FixedLengths + ?Sized),
+    nonce: &[u8],
+    aad: &[u8],
+    in_out: &mut [u8],
+    tag: &[u8],
+) -> Result<(), AeadError> {
+    let opened = tag.try_into().ok().and_then(|tag| key.decrypt(nonce, aad, in_out, tag));
+    opened.ok_or_else(|| {
+        in_out.fill(0);
+        AeadError::Unauthentic
+    })
 }
 
 /// Lengths that a key accepts, in most cases those of its algorithm.

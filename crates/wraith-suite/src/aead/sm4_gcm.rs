@@ -1,34 +1,25 @@
 //! SM4-GCM (RFC 8998) behind the trait.
 
-use super::gcm::verified;
-use super::{Aead, AeadError, Algorithm, Sm4Gcm};
+use super::algorithm::FixedLengths;
+use super::{Algorithm, Sm4Gcm, TAG_BYTES};
 
-impl Aead for Sm4Gcm {
-    fn algorithm(&self) -> Algorithm {
+impl FixedLengths for Sm4Gcm {
+    fn fixed_algorithm(&self) -> Algorithm {
         Algorithm::Sm4Gcm
     }
 
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        let tag = Algorithm::Sm4Gcm.check_seal(nonce, in_out.len(), tag)?;
-        *tag = Self::seal(self, nonce.try_into().expect("the length was checked"), aad, in_out);
-        Ok(())
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
+        Some(Self::seal(self, nonce.try_into().ok()?, aad, in_out))
     }
 
-    fn open_detached(
+    fn decrypt(
         &self,
         nonce: &[u8],
         aad: &[u8],
         in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        let tag = Algorithm::Sm4Gcm.check_open(nonce, in_out.len(), tag)?;
-        let nonce = nonce.try_into().expect("the length was checked");
-        verified(Self::open(self, nonce, aad, in_out), tag, in_out)
+        tag: &[u8; TAG_BYTES],
+    ) -> Option<()> {
+        let expected = Self::open(self, nonce.try_into().ok()?, aad, in_out);
+        crate::equal(&expected, tag).then_some(())
     }
 }

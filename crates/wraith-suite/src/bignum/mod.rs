@@ -1,14 +1,14 @@
 //! Big integers: [`Uint`], a non-negative number of up to [`Uint::BITS_MAX`] bits.
 //!
-//! Additions and products are our own code; AWS-LC computes powers, divisions, divisors and
-//! inverses.
+//! Additions and short products are our own code; AWS-LC computes long products, powers, divisions,
+//! divisors and inverses.
 //!
 //! The time of sums, products and powers depends only on lengths in limbs, never on values. So the
 //! value of a number may be secret in these operations, but not its length. The time of division,
 //! comparison, divisors and inverses depends on values. Memory is wiped when a number is dropped.
 
 mod limbs;
-pub(crate) mod product;
+mod product;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -249,6 +249,7 @@ impl Uint {
     ///
     /// # Errors
     /// [`Error::TooLarge`], if the lengths in limbs allow more than [`Self::BITS_MAX`] bits.
+    /// [`Error::OutOfMemory`].
     pub fn mul(&self, other: &Self) -> Result<Self, Error> {
         let mut out = Self::zero();
         self.mul_into(other, &mut out)?;
@@ -258,7 +259,7 @@ impl Uint {
     /// Computes [`Self::mul`] into the memory of `out`, if it has enough.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], as for [`Self::mul`]; `out` is then unchanged.
+    /// [`Error::TooLarge`], as for [`Self::mul`]; `out` is then unchanged. [`Error::OutOfMemory`].
     pub fn mul_into(&self, other: &Self, out: &mut Self) -> Result<(), Error> {
         let count = self.limbs.len() + other.limbs.len();
         if self.is_zero() || other.is_zero() {
@@ -268,7 +269,8 @@ impl Uint {
         if count > Self::LIMBS_MAX {
             return Err(Error::TooLarge);
         }
-        product::multiply(out.limbs.room(count), &self.limbs, &other.limbs);
+        let product = product::multiply(out.limbs.room(count), &self.limbs, &other.limbs);
+        product.ok_or(Error::OutOfMemory)?;
         out.limbs.trim();
         Ok(())
     }
@@ -343,9 +345,7 @@ impl Uint {
 /// Returns the implementation of products of two numbers of `bits` bits on this processor.
 #[must_use]
 pub fn product_backend(bits: usize) -> Backend {
-    Backend::Own(
-        if product::has_kernel(bits.div_ceil(64)) { "AVX-512 IFMA" } else { "portable" }.into(),
-    )
+    product::backend(bits.div_ceil(64))
 }
 
 impl From<u64> for Uint {

@@ -2,52 +2,43 @@
 //!
 //! - Short factors: column by column.
 //! - From 9 limbs on: the AVX-512 kernel, if available.
-//! - Long factors: three products of half the size (Karatsuba).
+//! - Longer factors: AWS-LC.
 
+use wraith_aws_lc::bignum as aws;
 use wraith_kernels::product as kernel;
 use zeroize::Zeroizing;
 
+use crate::Backend;
+
 /// Limbs of the shorter factor from which the kernel is faster than columns.
 const KERNEL: usize = 9;
-/// Limbs of the factors from which three products of half the length are faster than columns.
-const KARATSUBA: usize = 32;
+/// Limbs of the longer factor from which AWS-LC is faster than columns.
+const LIBRARY: usize = 32;
 
-/// Returns whether the kernel multiplies factors of `limbs` limbs.
-pub(super) fn has_kernel(limbs: usize) -> bool {
-    limbs >= KERNEL && kernel::is_available()
+/// Returns the implementation of products of two numbers of `limbs` limbs.
+pub(super) fn backend(limbs: usize) -> Backend {
+    match limbs {
+        KERNEL..=kernel::LIMBS_MAX if kernel::is_available() => Backend::Own("AVX-512 IFMA".into()),
+        ..LIBRARY => Backend::Own("portable".into()),
+        _ => Backend::AwsLc,
+    }
 }
 
-/// Sets `out` to `a · b`. `out` is as long as both factors together, and neither is empty.
-pub(crate) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) {
-    let most = if kernel::is_available() { kernel::LIMBS_MAX } else { KARATSUBA - 1 };
+/// Sets `out` to `a · b`. `out` is as long as both factors together, and neither is empty. Returns
+/// `None` if AWS-LC has no memory.
+pub(super) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) -> Option<()> {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    if long.len() <= most || short.len() < KERNEL {
-        return whole(out, long, short);
-    }
-    let mut scratch = Zeroizing::new(vec![0; 4 * short.len()]);
-    if long.len() == short.len() {
-        return halves(out, long, short, &mut scratch, most);
-    }
-    // Pieces as long as the shorter factor, and a shorter rest.
-    out.fill(0);
-    let mut product = Zeroizing::new(vec![0; 2 * short.len()]);
-    for (index, piece) in long.chunks(short.len()).enumerate() {
-        let product = &mut product[..piece.len() + short.len()];
-        if piece.len() == short.len() {
-            halves(product, piece, short, &mut scratch, most);
+    if short.len() < KERNEL {
+        columns(out, long, short);
+    } else if !kernel::multiply(out, long, short) {
+        if long.len() < LIBRARY {
+            columns(out, long, short);
         } else {
-            whole(product, short, piece);
+            let product = Zeroizing::new(aws::multiply(long, short)?);
+            out.copy_from_slice(&product);
         }
-        let carry = add_assign(&mut out[index * short.len()..], product);
-        debug_assert_eq!(carry, 0);
     }
-}
-
-/// Multiplies without splitting.
-fn whole(out: &mut [u64], a: &[u64], b: &[u64]) {
-    if a.len().min(b.len()) < KERNEL || !kernel::multiply(out, a, b) {
-        columns(out, a, b);
-    }
+    Some(())
 }
 
 /// Multiplies column by column. Each limb of `out` is a sum of products of limbs, in an accumulator
@@ -119,55 +110,8 @@ impl Sum {
     }
 }
 
-/// Multiplies factors of equal length by halves. `scratch` has four times that length. Numbers of
-/// up to `most` limbs are not split.
-fn halves(out: &mut [u64], a: &[u64], b: &[u64], scratch: &mut [u64], most: usize) {
-    let len = a.len();
-    if len <= most || len % 2 == 1 {
-        return whole(out, a, b);
-    }
-    let half = len / 2;
-    let ((a_low, a_high), (b_low, b_high)) = (a.split_at(half), b.split_at(half));
-    let (differences, scratch) = scratch.split_at_mut(len);
-    let (a_difference, b_difference) = differences.split_at_mut(half);
-    let a_negative = difference(a_difference, a_low, a_high);
-    let b_negative = difference(b_difference, b_high, b_low);
-    let (middle, scratch) = scratch.split_at_mut(len);
-    halves(middle, a_difference, b_difference, scratch, most);
-    let (low, high) = out.split_at_mut(len);
-    halves(low, a_low, b_low, scratch, most);
-    halves(high, a_high, b_high, scratch, most);
-    // (a0 - a1)(b1 - b0) + a0·b0 + a1·b1 is the middle part. It is not negative, and has one bit
-    // more than `len` limbs.
-    let is_negative = a_negative ^ b_negative;
-    let mut top = negate_if(middle, is_negative);
-    top = top.wrapping_add(add_assign(middle, low)).wrapping_add(add_assign(middle, high));
-    let carry = add_assign(&mut out[half..half + len], middle).wrapping_add(top);
-    let carry = add_assign(&mut out[half + len..], &[carry]);
-    debug_assert_eq!(carry, 0);
-}
-
-/// Sets `out` to `|a - b|`. Returns all ones if the difference is negative, else 0.
-fn difference(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
-    let borrow = subtract(out, a, b);
-    let mask = 0_u64.wrapping_sub(borrow);
-    negate_if(out, mask);
-    mask
-}
-
-/// Negates `number` (two's complement) if `mask` is all ones. Returns the limb that follows:
-/// `mask`, or 0 if the number is 0.
-fn negate_if(number: &mut [u64], mask: u64) -> u64 {
-    let mut carry = mask & 1;
-    for limb in number {
-        let (sum, is_carried) = (*limb ^ mask).overflowing_add(carry);
-        (*limb, carry) = (sum, u64::from(is_carried));
-    }
-    mask.wrapping_add(carry)
-}
-
 /// Subtracts `b` from `a` and returns the borrow. `b` is not longer.
-pub(crate) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
+pub(super) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut borrow = false;
     for (a, &b) in low.iter_mut().zip(b) {
@@ -179,17 +123,8 @@ pub(crate) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
     u64::from(borrow)
 }
 
-/// Sets `out` to `a - b` and returns the borrow. All have the same length.
-fn subtract(out: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
-    let mut borrow = false;
-    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-        (*out, borrow) = a.borrowing_sub(b, borrow);
-    }
-    u64::from(borrow)
-}
-
 /// Adds `b` to `a` and returns the carry. `b` is not longer.
-pub(crate) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
+pub(super) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
     for (a, &b) in low.iter_mut().zip(b) {
@@ -219,20 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn kernel_and_halves_make_the_products_that_columns_make() {
+    fn every_implementation_makes_the_products_that_columns_make() {
         let mut state = 1;
-        for (long, short) in (1..=64).flat_map(|long| (1..=long).map(move |short| (long, short))) {
+        for (long, short) in (1..=70).flat_map(|long| (1..=long).map(move |short| (long, short))) {
             let (a, b) = (limbs(long, &mut state), limbs(short, &mut state));
             let [mut slow, mut fast] = [0, 7].map(|limb| vec![limb; long + short]);
             columns(&mut slow, &a, &b);
             if kernel::multiply(&mut fast, &b, &a) {
                 assert_eq!(fast, slow, "{long} by {short}");
             }
-            if long == short {
-                fast.fill(7);
-                halves(&mut fast, &a, &b, &mut vec![0; 4 * long], 3);
-                assert_eq!(fast, slow, "{long} by {short}");
-            }
+            assert_eq!(aws::multiply(&b, &a).unwrap(), slow, "{long} by {short}");
+            multiply(&mut fast, &b, &a).unwrap();
+            assert_eq!(fast, slow, "{long} by {short}");
         }
         assert!(kernel::is_available() || !kernel::multiply(&mut [0; 2], &[1], &[1]));
     }

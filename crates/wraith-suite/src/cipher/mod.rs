@@ -16,9 +16,9 @@
 //! All modes: at most 2^48 blocks under one key. Beyond that, collisions of 16-byte blocks become
 //! likely.
 
-mod aes;
+mod modes;
 pub mod sm4;
-mod stream;
+pub(crate) mod xts;
 
 use std::hint::black_box;
 
@@ -26,9 +26,14 @@ use thiserror::Error;
 
 use crate::Backend;
 use crate::algorithm::algorithms;
+use wraith_kernels::aes::Aes;
+use wraith_kernels::sm4::Sm4;
 
 /// Length of a block in bytes, for every cipher in this module.
 pub const BLOCK_BYTES: usize = 16;
+
+/// Maximum length of an XTS data unit in bytes: 2^20 blocks (SP 800-38E §4).
+const UNIT_MAX: usize = BLOCK_BYTES << 20;
 
 /// Encryption or decryption of one text, under one key and IV. Use an instance for one direction
 /// only.
@@ -114,15 +119,15 @@ algorithms! {
     Sm4Xts = "SM4-XTS", "GB/T 17964";
 }
 
-/// Permitted lengths of the pieces of a text.
+/// A mode of any block cipher.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PieceLength {
-    /// Whole blocks.
-    Blocks,
-    /// Any length.
-    Bytes,
-    /// A data unit of 16 bytes or more.
-    Unit,
+enum Mode {
+    Ecb,
+    Cbc,
+    Ctr,
+    Cfb,
+    Ofb,
+    Xts,
 }
 
 impl Algorithm {
@@ -143,36 +148,47 @@ impl Algorithm {
     /// the number of the first data unit, little-endian. ECB has no IV.
     #[must_use]
     pub const fn iv_bytes(self) -> usize {
+        if matches!(self.mode(), Mode::Ecb) { 0 } else { BLOCK_BYTES }
+    }
+
+    const fn mode(self) -> Mode {
+        use Algorithm::*;
         match self {
-            Self::Aes128Ecb | Self::Aes192Ecb | Self::Aes256Ecb | Self::Sm4Ecb => 0,
-            _ => BLOCK_BYTES,
+            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => Mode::Ecb,
+            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => Mode::Cbc,
+            Aes128Ctr | Aes192Ctr | Aes256Ctr | Sm4Ctr => Mode::Ctr,
+            Aes128Cfb | Aes192Cfb | Aes256Cfb | Sm4Cfb => Mode::Cfb,
+            Aes128Ofb | Aes192Ofb | Aes256Ofb | Sm4Ofb => Mode::Ofb,
+            Aes128Xts | Aes256Xts | Sm4Xts => Mode::Xts,
         }
     }
 
-    const fn cut(self) -> PieceLength {
+    const fn is_sm4(self) -> bool {
         use Algorithm::*;
-        match self {
-            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => PieceLength::Blocks,
-            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => PieceLength::Blocks,
-            Aes128Xts | Aes256Xts | Sm4Xts => PieceLength::Unit,
-            _ => PieceLength::Bytes,
-        }
+        matches!(self, Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts)
     }
 
     /// Returns whether a text must consist of whole blocks.
     #[must_use]
     pub const fn wants_whole_blocks(self) -> bool {
-        matches!(self.cut(), PieceLength::Blocks)
+        matches!(self.mode(), Mode::Ecb | Mode::Cbc)
+    }
+
+    /// Checks the length of a piece.
+    fn check_piece(self, text: &[u8]) -> Result<(), CipherError> {
+        let found = text.len();
+        let fits = match self.mode() {
+            Mode::Ecb | Mode::Cbc => found.is_multiple_of(BLOCK_BYTES),
+            Mode::Ctr | Mode::Cfb | Mode::Ofb => true,
+            Mode::Xts => (BLOCK_BYTES..=UNIT_MAX).contains(&found),
+        };
+        if fits { Ok(()) } else { Err(CipherError::Partial { algorithm: self, found }) }
     }
 
     /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
-        use Algorithm::*;
-        match self {
-            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::backend(),
-            _ => crate::block_cipher::aes_backend(),
-        }
+        if self.is_sm4() { sm4::backend() } else { crate::block_cipher::aes_backend() }
     }
 
     /// Starts a text under `key`, with `iv`.
@@ -180,18 +196,17 @@ impl Algorithm {
     /// # Errors
     /// [`CipherError`] if a length is wrong, or if the halves of an XTS key are equal.
     pub fn start(self, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, CipherError> {
-        use Algorithm::*;
-        match self {
-            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb | Sm4Xts => sm4::start(self, key, iv),
-            _ => aes::start(self, key, iv),
+        match self.is_sm4() {
+            true => modes::start::<Sm4>(self, key, iv),
+            false => modes::start::<Aes>(self, key, iv),
         }
     }
 
     const fn takes(self) -> &'static str {
-        match self.cut() {
-            PieceLength::Blocks => "whole blocks of 16 bytes",
-            PieceLength::Bytes => "any length",
-            PieceLength::Unit => "data units of 16 bytes to 16 MiB",
+        match self.mode() {
+            Mode::Ecb | Mode::Cbc => "whole blocks of 16 bytes",
+            Mode::Ctr | Mode::Cfb | Mode::Ofb => "any length",
+            Mode::Xts => "data units of 16 bytes to 16 MiB",
         }
     }
 }

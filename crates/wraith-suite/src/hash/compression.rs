@@ -80,33 +80,25 @@ impl Compression for Md5 {
 }
 
 /// Absorbs blocks of SHA-384 and SHA-512.
-pub(crate) fn sha_512(state: &mut [u64; 8], blocks: &[u8]) {
+fn sha_512(state: &mut [u64; 8], blocks: &[u8]) {
     if !kernels::sha512::compress(state, blocks) {
         aws::compress_sha_512(state, blocks);
     }
 }
 
+/// Returns the lower half of each word after a shift to the right.
+const fn shifted(words: [u64; 8], bits: u32) -> [u32; 8] {
+    let (mut halves, mut i) = ([0; 8], 0);
+    while i < 8 {
+        halves[i] = (words[i] >> bits) as u32;
+        i += 1;
+    }
+    halves
+}
+
 const SHA_1: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
-const SHA_224: [u32; 8] = [
-    0xc105_9ed8,
-    0x367c_d507,
-    0x3070_dd17,
-    0xf70e_5939,
-    0xffc0_0b31,
-    0x6858_1511,
-    0x64f9_8fa7,
-    0xbefa_4fa4,
-];
-const SHA_256: [u32; 8] = [
-    0x6a09_e667,
-    0xbb67_ae85,
-    0x3c6e_f372,
-    0xa54f_f53a,
-    0x510e_527f,
-    0x9b05_688c,
-    0x1f83_d9ab,
-    0x5be0_cd19,
-];
+const SHA_224: [u32; 8] = shifted(SHA_384, 0);
+pub(crate) const SHA_256: [u32; 8] = shifted(SHA_512, 32);
 const SHA_384: [u64; 8] = [
     0xcbbb_9d5d_c105_9ed8,
     0x629a_292a_367c_d507,

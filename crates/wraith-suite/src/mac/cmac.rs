@@ -1,11 +1,8 @@
 //! CMAC (NIST SP 800-38B, RFC 4493) with AES and SM4, and CBC-MAC (GB/T 15852.1) with SM4.
 
-use std::fmt;
+use zeroize::Zeroize;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
-
-use super::{Algorithm, Mac, same};
-use crate::Unauthentic;
+use super::{Algorithm, block_mac};
 use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::aes::Aes;
 use wraith_kernels::sm4::Sm4;
@@ -126,56 +123,6 @@ impl CbcMacSm4 {
     }
 }
 
-macro_rules! mac {
-    ($name:ident, $finish:ident) => {
-        impl $name {
-            /// Authenticates the next piece of the message.
-            pub fn update(&mut self, data: &[u8]) {
-                self.0.update(data);
-            }
-
-            /// Returns the tag of the message.
-            #[must_use]
-            pub fn finish(mut self) -> [u8; BLOCK] {
-                self.0.$finish()
-            }
-
-            /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
-            ///
-            /// # Errors
-            /// [`Unauthentic`] if `tag` is wrong.
-            pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
-                same(&self.finish(), tag)
-            }
-        }
-
-        impl Mac for $name {
-            fn algorithm(&self) -> Algorithm {
-                self.0.algorithm
-            }
-
-            fn update(&mut self, data: &[u8]) {
-                self.0.update(data);
-            }
-
-            fn finish_into(mut self: Box<Self>, out: &mut [u8]) {
-                out[..BLOCK].copy_from_slice(&self.0.$finish());
-            }
-        }
-
-        impl ZeroizeOnDrop for $name {}
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let algorithm = self.0.algorithm;
-                f.debug_struct(stringify!($name))
-                    .field("algorithm", &algorithm)
-                    .finish_non_exhaustive()
-            }
-        }
-    };
-}
-
-mac!(CmacAes, cmac);
-mac!(CmacSm4, cmac);
-mac!(CbcMacSm4, cbc_mac);
+block_mac!(CmacAes, cmac);
+block_mac!(CmacSm4, cmac);
+block_mac!(CbcMacSm4, cbc_mac);

@@ -7,13 +7,13 @@
 use wraith_aws_lc::gmac::Gmac as AwsLcGmac;
 use wraith_kernels::aes_gcm::{GcmKey, Ghash, Width};
 
-use super::{Algorithm, Mac, same};
-use crate::{Backend, Unauthentic};
-
-const TAG: usize = 16;
+use super::{Algorithm, block_mac};
+use crate::Backend;
 
 /// GMAC over one message. Wiped when dropped.
-pub struct GmacAes {
+pub struct GmacAes(State);
+
+struct State {
     algorithm: Algorithm,
     inner: Inner,
 }
@@ -37,7 +37,7 @@ impl GmacAes {
         };
         let own = Self::own(key, nonce);
         let inner = own.or_else(|| AwsLcGmac::new(key, nonce).map(Inner::AwsLcGmac))?;
-        Some(Self { algorithm, inner })
+        Some(Self(State { algorithm, inner }))
     }
 
     fn own(key: &[u8], nonce: &[u8; 12]) -> Option<Inner> {
@@ -54,9 +54,10 @@ impl GmacAes {
     pub(super) fn backend() -> Backend {
         Backend::own_or(Width::best().map(Width::features), Backend::AwsLc)
     }
+}
 
-    /// Authenticates the next piece of the message.
-    pub fn update(&mut self, data: &[u8]) {
+impl State {
+    fn update(&mut self, data: &[u8]) {
         match &mut self.inner {
             Inner::Bits128(key, hash) => hash.update(key, data),
             Inner::Bits192(key, hash) => hash.update(key, data),
@@ -65,15 +66,9 @@ impl GmacAes {
         }
     }
 
-    /// Returns the tag of the message.
-    #[must_use]
-    pub fn finish(self) -> [u8; TAG] {
-        self.tag()
-    }
-
     /// Returns the tag. Takes a reference, because the state is too large to move. The caller must
     /// not add data afterwards.
-    fn tag(&self) -> [u8; TAG] {
+    fn tag(&mut self) -> [u8; 16] {
         match &self.inner {
             Inner::Bits128(key, hash) => hash.finish(key),
             Inner::Bits192(key, hash) => hash.finish(key),
@@ -81,35 +76,9 @@ impl GmacAes {
             Inner::AwsLcGmac(context) => context.finish(),
         }
     }
-
-    /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
-    ///
-    /// # Errors
-    /// [`Unauthentic`] if `tag` is wrong.
-    pub fn verify(self, tag: &[u8]) -> Result<(), Unauthentic> {
-        same(&self.finish(), tag)
-    }
 }
 
-impl Mac for GmacAes {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn update(&mut self, data: &[u8]) {
-        self.update(data);
-    }
-
-    fn finish_into(self: Box<Self>, out: &mut [u8]) {
-        out[..TAG].copy_from_slice(&self.tag());
-    }
-}
-
-impl std::fmt::Debug for GmacAes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GmacAes").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
-}
+block_mac!(GmacAes, tag);
 
 #[cfg(test)]
 mod tests {

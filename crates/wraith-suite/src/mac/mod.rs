@@ -54,6 +54,59 @@ fn same(expected: &[u8], tag: &[u8]) -> Result<(), Unauthentic> {
     }
 }
 
+/// Implements the methods and traits of a MAC with tags of 16 bytes. Its only field has `algorithm`,
+/// `update`, and `$finish`, which returns the tag.
+macro_rules! block_mac {
+    ($name:ident, $finish:ident) => {
+        impl $name {
+            /// Authenticates the next piece of the message.
+            pub fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            /// Returns the tag of the message.
+            #[must_use]
+            pub fn finish(mut self) -> [u8; 16] {
+                self.0.$finish()
+            }
+
+            /// Verifies the tag of the message, in constant time. A truncated tag is rejected.
+            ///
+            /// # Errors
+            /// [`Unauthentic`](crate::Unauthentic) if `tag` is wrong.
+            pub fn verify(self, tag: &[u8]) -> Result<(), $crate::Unauthentic> {
+                $crate::mac::same(&self.finish(), tag)
+            }
+        }
+
+        impl $crate::mac::Mac for $name {
+            fn algorithm(&self) -> $crate::mac::Algorithm {
+                self.0.algorithm
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            fn finish_into(mut self: Box<Self>, out: &mut [u8]) {
+                out[..16].copy_from_slice(&self.0.$finish());
+            }
+        }
+
+        impl ::zeroize::ZeroizeOnDrop for $name {}
+
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let algorithm = self.0.algorithm;
+                f.debug_struct(stringify!($name))
+                    .field("algorithm", &algorithm)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+use block_mac;
+
 /// Maximum length of a tag in bytes.
 pub const TAG_MAX: usize = 64;
 

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::siphash_rounds::{self as siphash, SipHashState};
+use zeroize::Zeroizing;
+
+use super::siphash_rounds as siphash;
 use super::{Algorithm, Mac, same};
 use crate::Unauthentic;
 
@@ -13,7 +15,7 @@ use crate::Unauthentic;
 /// other bytes are zero.
 #[derive(Clone)]
 pub struct SipHash {
-    state: SipHashState,
+    state: Zeroizing<siphash::Words>,
     pending: u64,
     taken: u64,
     wide: bool,
@@ -42,14 +44,19 @@ impl SipHash {
     #[inline]
     #[must_use]
     pub fn new_64(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: SipHashState::new(key, false), pending: 0, taken: 0, wide: false }
+        Self::new(key, false)
     }
 
     /// Starts a message with a tag of 16 bytes.
     #[inline]
     #[must_use]
     pub fn new_128(key: &[u8; Self::KEY_BYTES]) -> Self {
-        Self { state: SipHashState::new(key, true), pending: 0, taken: 0, wide: true }
+        Self::new(key, true)
+    }
+
+    #[inline]
+    fn new(key: &[u8; Self::KEY_BYTES], wide: bool) -> Self {
+        Self { state: Zeroizing::new(siphash::start(key, wide)), pending: 0, taken: 0, wide }
     }
 
     /// Authenticates the next piece of the message.
@@ -63,21 +70,21 @@ impl SipHash {
             if waiting + head.len() < 8 {
                 return;
             }
-            self.state.absorb(self.pending);
+            *self.state = siphash::with(*self.state, self.pending);
             data = rest;
         }
         let (words, rest) = data.as_chunks();
-        self.state.absorb_all(words);
+        *self.state = siphash::with_all(*self.state, words);
         self.pending = siphash::last(data, rest);
     }
 
     /// Returns the tag of the message. After [`Self::new_64`], only the first 8 bytes are the tag.
     #[inline]
     #[must_use]
-    pub fn finish(mut self) -> [u8; 16] {
+    pub fn finish(self) -> [u8; 16] {
         // The last word: the incomplete word, zeros, and the length modulo 256.
-        self.state.absorb(self.pending | self.taken << 56);
-        to_bytes(self.state.finish(self.wide))
+        let words = siphash::with(*self.state, self.pending | self.taken << 56);
+        to_bytes(siphash::tag(words, self.wide))
     }
 
     /// Verifies the tag of the message, in constant time. A truncated tag is rejected.

@@ -6,44 +6,14 @@
 //! round. AVX-512 takes 1.6 cycles per byte, because its rotations and shuffles have a longer
 //! latency.
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
-
 /// The four words v0 to v3.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct SipHashState([u64; 4]);
-
-impl SipHashState {
-    /// Creates the state of a key. `wide` selects a tag of 128 bits.
-    #[inline]
-    pub(crate) fn new(key: &[u8; 16], wide: bool) -> Self {
-        Self(start(key, wide))
-    }
-
-    /// Absorbs a word.
-    #[inline]
-    pub(crate) fn absorb(&mut self, word: u64) {
-        self.0 = with(self.0, word);
-    }
-
-    /// Absorbs `words`.
-    #[inline]
-    pub(crate) fn absorb_all(&mut self, words: &[[u8; 8]]) {
-        self.0 = with_all(self.0, words);
-    }
-
-    /// Returns the tag after all words, the last of which contains the length. A tag of 64 bits is
-    /// the first half.
-    #[inline]
-    pub(crate) fn finish(&self, wide: bool) -> [u64; 2] {
-        tag(self.0, wide)
-    }
-}
+pub(super) type Words = [u64; 4];
 
 /// Returns the tag of a whole message. A tag of 64 bits is the first half.
 ///
 /// Secrets are meant to stay in registers, where nothing needs to be wiped.
 #[inline]
-pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
+pub(super) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
     let (words, rest) = message.as_chunks();
     let v = with_all(start(key, wide), words);
     tag(with(v, last(message, rest) | (message.len() as u64) << 56), wide)
@@ -51,7 +21,7 @@ pub(crate) fn digest(key: &[u8; 16], message: &[u8], wide: bool) -> [u64; 2] {
 
 /// Returns `rest`, the last fewer than eight bytes of `message`, as the lower part of a word.
 #[inline]
-pub(crate) fn last(message: &[u8], rest: &[u8]) -> u64 {
+pub(super) fn last(message: &[u8], rest: &[u8]) -> u64 {
     // One read of eight bytes if the message has them, instead of a copy of variable length.
     match message.last_chunk() {
         _ if rest.is_empty() => 0,
@@ -60,29 +30,34 @@ pub(crate) fn last(message: &[u8], rest: &[u8]) -> u64 {
     }
 }
 
+/// Returns the words of a key. `wide` selects a tag of 128 bits.
 #[inline(always)]
-fn start(key: &[u8; 16], wide: bool) -> [u64; 4] {
+pub(super) fn start(key: &[u8; 16], wide: bool) -> Words {
     let [k0, k1] =
         [0, 8].map(|at| u64::from_le_bytes(*key[at..].first_chunk().expect("a key has two words")));
     let v1 = k1 ^ 0x646f_7261_6e64_6f6d ^ if wide { 0xee } else { 0 };
     [k0 ^ 0x736f_6d65_7073_6575, v1, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573]
 }
 
+/// Absorbs a word.
 #[inline(always)]
-fn with(mut v: [u64; 4], word: u64) -> [u64; 4] {
+pub(super) fn with(mut v: Words, word: u64) -> Words {
     v[3] ^= word;
     v = round(round(v));
     v[0] ^= word;
     v
 }
 
+/// Absorbs `words`.
 #[inline(always)]
-fn with_all(v: [u64; 4], words: &[[u8; 8]]) -> [u64; 4] {
+pub(super) fn with_all(v: Words, words: &[[u8; 8]]) -> Words {
     words.iter().fold(v, |v, word| with(v, u64::from_le_bytes(*word)))
 }
 
+/// Returns the tag after all words, the last of which contains the length. A tag of 64 bits is the
+/// first half.
 #[inline(always)]
-fn tag(mut v: [u64; 4], wide: bool) -> [u64; 2] {
+pub(super) fn tag(mut v: Words, wide: bool) -> [u64; 2] {
     v[2] ^= if wide { 0xee } else { 0xff };
     let mut tag = [0; 2];
     for half in &mut tag[..if wide { 2 } else { 1 }] {
@@ -94,7 +69,7 @@ fn tag(mut v: [u64; 4], wide: bool) -> [u64; 2] {
 }
 
 #[inline(always)]
-fn round([mut v0, mut v1, mut v2, mut v3]: [u64; 4]) -> [u64; 4] {
+fn round([mut v0, mut v1, mut v2, mut v3]: Words) -> Words {
     v0 = v0.wrapping_add(v1);
     v2 = v2.wrapping_add(v3);
     v1 = v1.rotate_left(13) ^ v0;

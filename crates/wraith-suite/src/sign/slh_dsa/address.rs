@@ -30,6 +30,12 @@ impl Address {
         Self(bytes)
     }
 
+    /// Returns the address of another step of a chain.
+    pub(super) const fn at_step(mut self, step: u8) -> Self {
+        self.0[31] += step;
+        self
+    }
+
     pub(super) const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

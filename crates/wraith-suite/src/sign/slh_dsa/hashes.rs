@@ -2,17 +2,17 @@
 //! over the message.
 //!
 //! All inputs begin with PK.seed. With SHA-2 it fills a block of its own, so the state after that
-//! block is computed once and kept ([`SeededState`]).
+//! block is computed once and kept.
 
 use wraith_aws_lc::hash::compress_sha_256;
 use wraith_kernels::keccak_lanes::{self, STATES, States};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, Zeroizing, optimization_barrier};
 
 use super::address::Address;
 use super::parameters::{Family, NODE_MAX, Parameters};
-use crate::hash::compression::sha_512;
-use crate::hash::{Function, Sha256, Sha512, Shake256};
-use crate::mac::Hmac;
+use crate::hash::compression::SHA_256;
+use crate::hash::{self, DIGEST_MAX, Hasher};
+use crate::mac::Algorithm as Mac;
 
 /// A node, a link of a chain or a secret. Only the first n bytes are used.
 pub(super) type Node = [u8; NODE_MAX];
@@ -35,221 +35,156 @@ impl Chain {
     }
 }
 
-/// Returns the HMAC of `fresh` and `message`, in the front of the result.
-fn hmac<F: Function>(secret: &[u8], fresh: &[u8], message: &[&[u8]]) -> [u8; 64] {
-    let (mut mac, mut tag) = (Hmac::<F>::new(secret), [0; 64]);
-    for part in [fresh].iter().chain(message) {
-        mac.update(part);
-    }
-    mac.finish(&mut tag);
-    tag
-}
-
-/// Initial state of the hashes of a key.
-enum SeededState {
-    /// States of SHA-256 and SHA-512 after the block with the seed. H and T use SHA-512 if n is
-    /// more than 16.
-    Sha2 {
-        short: [u32; 8],
-        long: Option<[u64; 8]>,
-    },
-    Shake,
-}
-
 /// The hash functions of a parameter set with PK.seed.
 pub(super) struct Hashes {
     pub parameters: Parameters,
     pub seed: Node,
-    seeded: SeededState,
+    /// With SHA-2: the states of SHA-256, for chains, and of the hash function of H and T, after
+    /// the block with the seed.
+    sha2: Option<Box<([u32; 8], Hasher)>>,
 }
 
 impl Hashes {
     pub(super) fn new(parameters: Parameters, seed: Node) -> Self {
-        let seeded = match parameters.family {
-            Family::Shake => SeededState::Shake,
-            Family::Sha2 => {
-                let (mut short, mut block) = (SHA_256, [0; 128]);
-                block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
-                let first = &block[..64];
-                compress_sha_256(&mut short, first);
-                let long = (parameters.n > 16).then(|| {
-                    let mut long = SHA_512;
-                    sha_512(&mut long, &block);
-                    long
-                });
-                SeededState::Sha2 { short, long }
-            }
+        let seeded = || {
+            let (mut chain, mut block) = (SHA_256, [0; 128]);
+            block[..parameters.n].copy_from_slice(&seed[..parameters.n]);
+            compress_sha_256(&mut chain, &block[..64]);
+            let algorithm = parameters.hash();
+            let mut tree = algorithm.hasher();
+            tree.update(&block[..algorithm.block_bytes()]);
+            Box::new((chain, tree))
         };
-        Self { parameters, seed, seeded }
+        let sha2 = (parameters.family == Family::Sha2).then(seeded);
+        Self { parameters, seed, sha2 }
     }
 
     /// Computes `chains`. The time depends on the number of steps of each.
     pub(super) fn run(&self, chains: &mut [Chain]) {
-        match &self.seeded {
-            SeededState::Sha2 { short, .. } => run_sha2(short, self.parameters.n, chains),
-            SeededState::Shake => self.run_shake(chains),
+        match &self.sha2 {
+            Some(states) => run_sha2(&states.0, self.parameters.n, chains),
+            None => self.run_shake(chains),
         }
     }
 
     fn run_shake(&self, chains: &mut [Chain]) {
-        let words = self.parameters.n / 8;
         for chains in chains.chunks_mut(STATES) {
-            let steps = || chains.iter().map(|chain| (chain.begin, chain.end));
-            let first = steps().map(|each| each.0).min().unwrap_or(0);
-            let last = steps().map(|each| each.1).max().unwrap_or(0);
-            let mut states: States = [[0; STATES]; 25];
+            let first = chains.iter().map(|chain| chain.begin).min().unwrap_or(0);
+            let last = chains.iter().map(|chain| chain.end).max().unwrap_or(0);
             for step in first..last {
-                let mut running = 0;
-                for (lane, chain) in chains.iter().enumerate() {
-                    if !(chain.begin..chain.end).contains(&step) {
-                        continue;
-                    }
-                    running = lane + 1;
-                    for (i, word) in self.seed.as_chunks().0[..words].iter().enumerate() {
-                        states[i][lane] = u64::from_le_bytes(*word);
-                    }
-                    for (i, word) in chain.address.bytes().as_chunks().0.iter().enumerate() {
-                        states[words + i][lane] = u64::from_le_bytes(*word);
-                    }
-                    states[words + 3][lane] += u64::from(step) << 56;
-                    for (i, word) in chain.value.as_chunks().0[..words].iter().enumerate() {
-                        states[words + 4 + i][lane] = u64::from_le_bytes(*word);
-                    }
-                    states[2 * words + 4][lane] = 0x1f;
-                    for row in &mut states[2 * words + 5..] {
-                        row[lane] = 0;
-                    }
-                    states[16][lane] |= 1 << 63;
-                }
-                keccak_lanes::permute(&mut states, running);
-                for (lane, chain) in chains.iter_mut().enumerate() {
-                    if (chain.begin..chain.end).contains(&step) {
-                        for (i, out) in
-                            chain.value.as_chunks_mut().0[..words].iter_mut().enumerate()
-                        {
-                            *out = states[i][lane].to_le_bytes();
-                        }
-                    }
+                let running = |chain: &&Chain| (chain.begin..chain.end).contains(&step);
+                let inputs = chains.iter().filter(running);
+                let inputs = inputs
+                    .map(|chain| (chain.address.at_step(step), &chain.value[..self.parameters.n]));
+                let nodes = self.shake(inputs);
+                let running = |chain: &&mut Chain| (chain.begin..chain.end).contains(&step);
+                for (chain, node) in chains.iter_mut().filter(running).zip(nodes) {
+                    chain.value = node;
                 }
             }
-            states.as_flattened_mut().zeroize();
         }
     }
 
     /// Computes H or T of every message: the nodes `messages[i]`, all of the same length, at
     /// `addresses[i]`.
     pub(super) fn compress(&self, addresses: &[Address], messages: &[&[u8]]) -> Vec<Node> {
-        let each = || addresses.iter().zip(messages);
-        match &self.seeded {
-            SeededState::Sha2 { long: Some(long), .. } => each()
+        if let Some(states) = &self.sha2 {
+            return (addresses.iter().zip(messages))
                 .map(|(address, message)| {
-                    let mut state = *long;
-                    sha_512(&mut state, &padded(address, message, 128));
-                    node_of(state.map(u64::to_be_bytes).as_flattened())
+                    node(&hash(&states.1, [&address.compressed()[..], message]))
                 })
-                .collect(),
-            SeededState::Sha2 { short, long: None } => each()
-                .map(|(address, message)| {
-                    let mut state = *short;
-                    compress_sha_256(&mut state, &padded(address, message, 64));
-                    node_of(state.map(u32::to_be_bytes).as_flattened())
-                })
-                .collect(),
-            SeededState::Shake => {
-                let mut nodes = Vec::with_capacity(messages.len());
-                for (addresses, messages) in addresses.chunks(STATES).zip(messages.chunks(STATES)) {
-                    self.absorb(addresses, messages, &mut nodes);
-                }
-                nodes
-            }
+                .collect();
         }
+        let mut nodes = Vec::with_capacity(messages.len());
+        for (addresses, messages) in addresses.chunks(STATES).zip(messages.chunks(STATES)) {
+            let inputs = addresses.iter().copied().zip(messages.iter().copied());
+            nodes.extend_from_slice(&self.shake(inputs)[..messages.len()]);
+        }
+        nodes
     }
 
-    /// Computes SHAKE256 of at most eight messages.
-    fn absorb(&self, addresses: &[Address], messages: &[&[u8]], nodes: &mut Vec<Node>) {
+    /// Computes SHAKE256 of PK.seed, an address and a message, for at most [`STATES`] messages of
+    /// the same length.
+    fn shake<'a>(&self, inputs: impl Iterator<Item = (Address, &'a [u8])>) -> [Node; STATES] {
         const RATE: usize = 136;
         let n = self.parameters.n;
-        let len = messages.first().map_or(0, |message| message.len()) + n + 32;
-        let mut states: States = [[0; STATES]; 25];
-        let mut padded = vec![0; (len / RATE + 1) * RATE];
-        let mut inputs = vec![0; padded.len() * messages.len()];
-        let each = inputs.chunks_mut(padded.len());
-        for (out, (address, message)) in each.zip(addresses.iter().zip(messages)) {
-            padded[..n].copy_from_slice(&self.seed[..n]);
-            padded[n..n + 32].copy_from_slice(address.bytes());
-            padded[n + 32..len].copy_from_slice(message);
-            out.copy_from_slice(&padded);
-            out[len] = 0x1f;
-            let last = out.len() - 1;
-            out[last] |= 0x80;
+        let header = n + 32;
+        let (mut addresses, mut messages) = ([Address::default(); STATES], [&[][..]; STATES]);
+        let mut used = 0;
+        for (address, message) in inputs {
+            (addresses[used], messages[used]) = (address, message);
+            used += 1;
         }
-        for at in (0..padded.len()).step_by(RATE) {
-            for (lane, input) in inputs.chunks(padded.len()).enumerate() {
-                for (row, word) in states.iter_mut().zip(input[at..at + RATE].as_chunks().0) {
+        let len = header + messages[0].len();
+        let (mut states, mut block): (States, _) = ([[0; STATES]; 25], [0; RATE]);
+        for at in (0..=len).step_by(RATE) {
+            for lane in 0..used {
+                block.fill(0);
+                let start = if at == 0 { header } else { 0 };
+                if at == 0 {
+                    block[..n].copy_from_slice(&self.seed[..n]);
+                    block[n..header].copy_from_slice(addresses[lane].bytes());
+                }
+                let message = &messages[lane][at + start - header..];
+                let now = message.len().min(RATE - start);
+                block[start..start + now].copy_from_slice(&message[..now]);
+                if len - at < RATE {
+                    block[len - at] = 0x1f;
+                    block[RATE - 1] |= 0x80;
+                }
+                for (row, word) in states.iter_mut().zip(block.as_chunks().0) {
                     row[lane] ^= u64::from_le_bytes(*word);
                 }
             }
-            keccak_lanes::permute(&mut states, messages.len());
+            keccak_lanes::permute(&mut states, used);
         }
-        nodes.extend((0..messages.len()).map(|lane| {
-            let mut node = [0; NODE_MAX];
+        let mut nodes = [[0; NODE_MAX]; STATES];
+        for (lane, node) in nodes[..used].iter_mut().enumerate() {
             for (out, row) in node.as_chunks_mut().0.iter_mut().zip(&states) {
                 *out = row[lane].to_le_bytes();
             }
-            node
-        }));
+        }
+        (states, block) = ([[0; STATES]; 25], [0; RATE]);
+        optimization_barrier(&states);
+        optimization_barrier(&block);
+        nodes
     }
 
     /// PRF_msg: computes the randomizer of a message from SK.prf, and from fresh randomness or
     /// PK.seed.
     pub(super) fn randomizer(&self, secret: &[u8], fresh: &[u8], message: &[&[u8]]) -> Node {
-        let mut node = [0; NODE_MAX];
-        let n = self.parameters.n;
-        if self.parameters.family == Family::Shake {
-            let mut hash = Shake256::new();
-            for part in [secret, fresh].iter().chain(message) {
-                hash.update(part);
-            }
-            hash.finish(&mut node[..n]);
+        let parts = [fresh].into_iter().chain(message.iter().copied());
+        let digest = if self.parameters.family == Family::Shake {
+            hash(&hash::Algorithm::Shake256.hasher(), [secret].into_iter().chain(parts))
         } else {
-            let mac = if n > 16 { hmac::<Sha512> } else { hmac::<Sha256> };
-            node[..n].copy_from_slice(&mac(secret, fresh, message)[..n]);
-        }
-        node
+            let hmac = if self.parameters.n > 16 { Mac::HmacSha512 } else { Mac::HmacSha256 };
+            let mut hmac = hmac.start(secret, &[]).expect("HMAC takes keys of any length");
+            parts.for_each(|part| hmac.update(part));
+            let mut tag = [0; DIGEST_MAX];
+            hmac.finish_into(&mut tag);
+            tag
+        };
+        node(&digest[..self.parameters.n])
     }
 
     /// H_msg: computes the digest of a message, of the length in the parameter set.
     pub(super) fn digest(&self, randomizer: &[u8], root: &[u8], message: &[&[u8]]) -> Vec<u8> {
-        let n = self.parameters.n;
+        let seed = &self.seed[..self.parameters.n];
+        let parts = [randomizer, seed, root].into_iter().chain(message.iter().copied());
+        let algorithm = self.parameters.hash();
+        let start = algorithm.hasher();
         let mut out = vec![0; self.parameters.digest_bytes()];
-        let seed = &self.seed[..n];
-        let all = [randomizer, seed, root];
-        let parts = || all.iter().chain(message);
         if self.parameters.family == Family::Shake {
-            let mut hash = Shake256::new();
-            parts().for_each(|part| hash.update(part));
-            hash.finish(&mut out);
+            let mut hash = start;
+            parts.for_each(|part| hash.update(part));
+            hash.finish_into(&mut out);
             return out;
         }
         // MGF1 (RFC 8017, §B.2.1) over the randomizer, the seed and the hash of all inputs.
-        macro_rules! mgf1 {
-            ($hash:ty) => {{
-                let mut inner = <$hash>::new();
-                parts().for_each(|part| inner.update(part));
-                let inner = inner.finish();
-                for (counter, out) in (0u32..).zip(out.chunks_mut(inner.len())) {
-                    let mut hash = <$hash>::new();
-                    for part in [randomizer, seed, &inner, &counter.to_be_bytes()] {
-                        hash.update(part);
-                    }
-                    out.copy_from_slice(&hash.finish()[..out.len()]);
-                }
-            }};
-        }
-        if n > 16 {
-            mgf1!(Sha512)
-        } else {
-            mgf1!(Sha256)
+        let inner = &hash(&start, parts)[..algorithm.digest_bytes()];
+        for (counter, out) in (0u32..).zip(out.chunks_mut(inner.len())) {
+            let digest = hash(&start, [randomizer, seed, inner, &counter.to_be_bytes()]);
+            out.copy_from_slice(&digest[..out.len()]);
         }
         out
     }
@@ -292,44 +227,18 @@ fn run_sha2(state: &[u32; 8], n: usize, chains: &mut [Chain]) {
     }
 }
 
-/// Returns the compressed address, the message, and the padding of SHA-2 with blocks of
-/// `block_bytes`. The padding counts the block of the seed before them.
-fn padded(address: &Address, message: &[u8], block_bytes: usize) -> Vec<u8> {
-    let mut padded =
-        Vec::with_capacity((message.len() + 22 + 1 + 16).next_multiple_of(block_bytes));
-    padded.extend_from_slice(&address.compressed());
-    padded.extend_from_slice(message);
-    let bits = 8 * (block_bytes + padded.len()) as u64;
-    padded.push(0x80);
-    padded.resize((padded.len() + block_bytes / 8).next_multiple_of(block_bytes), 0);
-    let end = padded.len();
-    padded[end - 8..].copy_from_slice(&bits.to_be_bytes());
-    padded
+/// Returns the digest of `parts` after what `start` has absorbed, in the front of the result.
+fn hash<'a>(start: &Hasher, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; DIGEST_MAX] {
+    let (mut hash, mut digest) = (start.clone(), [0; DIGEST_MAX]);
+    parts.into_iter().for_each(|part| hash.update(part));
+    hash.finish_into(&mut digest);
+    digest
 }
 
-/// Returns the node at the front of a digest.
-fn node_of(digest: &[u8]) -> Node {
-    let mut node = [0; NODE_MAX];
-    node.copy_from_slice(&digest[..NODE_MAX]);
+/// Returns the node at the front of `bytes`.
+pub(super) fn node(bytes: &[u8]) -> Node {
+    let mut node = Node::default();
+    let len = bytes.len().min(NODE_MAX);
+    node[..len].copy_from_slice(&bytes[..len]);
     node
 }
-
-/// Initial hash values (FIPS 180-4, §5.3).
-const SHA_256: [u32; 8] = {
-    let (mut words, mut i) = ([0; 8], 0);
-    while i < 8 {
-        words[i] = (SHA_512[i] >> 32) as u32;
-        i += 1;
-    }
-    words
-};
-const SHA_512: [u64; 8] = [
-    0x6a09_e667_f3bc_c908,
-    0xbb67_ae85_84ca_a73b,
-    0x3c6e_f372_fe94_f82b,
-    0xa54f_f53a_5f1d_36f1,
-    0x510e_527f_ade6_82d1,
-    0x9b05_688c_2b3e_6c1f,
-    0x1f83_d9ab_fb41_bd6b,
-    0x5be0_cd19_137e_2179,
-];

@@ -21,7 +21,7 @@ use crate::Backend;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
-use hashes::{Hashes, Node};
+use hashes::{Hashes, Node, node};
 use parameters::{Family, Parameters};
 use tree::Leaf;
 use wraith_kernels::keccak_lanes;
@@ -47,13 +47,6 @@ pub(crate) fn backend(algorithm: Algorithm) -> Backend {
 
 fn parameters(algorithm: Algorithm) -> Result<Parameters, SignError> {
     Parameters::of(algorithm).ok_or(SignError::InvalidKey { algorithm })
-}
-
-/// Copies `bytes` to the front of a node.
-fn node(bytes: &[u8]) -> Node {
-    let mut node = Node::default();
-    node[..bytes.len()].copy_from_slice(bytes);
-    node
 }
 
 /// A public key: PK.seed and PK.root.

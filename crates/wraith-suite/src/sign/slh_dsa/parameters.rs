@@ -1,6 +1,7 @@
 //! Parameter sets (FIPS 205, §11, table 2), and the layout of a signature.
 
 use super::super::Algorithm;
+use crate::hash;
 
 /// Maximum length of a node in bytes, the greatest n.
 pub(super) const NODE_MAX: usize = 32;
@@ -54,6 +55,15 @@ impl Parameters {
             _ => return None,
         };
         Some(Self { algorithm, family, n, d, height, a, k, oid })
+    }
+
+    /// Returns the hash function of H, T and the message.
+    pub(super) const fn hash(&self) -> hash::Algorithm {
+        match self.family {
+            Family::Shake => hash::Algorithm::Shake256,
+            Family::Sha2 if self.n > 16 => hash::Algorithm::Sha512,
+            Family::Sha2 => hash::Algorithm::Sha256,
+        }
     }
 
     /// Returns the number of chains of a WOTS+ key: two for each byte, and three for the checksum.

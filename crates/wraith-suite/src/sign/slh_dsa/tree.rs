@@ -8,7 +8,7 @@
 use zeroize::Zeroizing;
 
 use super::address::{Address, Kind};
-use super::hashes::{Chain, Hashes, Node, wipe};
+use super::hashes::{Chain, Hashes, Node, node, wipe};
 use super::parameters::DIGITS;
 
 /// Number of WOTS+ keys computed together: a multiple of the lanes of a vector, so that their
@@ -104,12 +104,6 @@ fn climb(
         nodes = hashes.compress(&addresses, &messages);
     }
     nodes
-}
-
-fn node(bytes: &[u8]) -> Node {
-    let mut node = Node::default();
-    node[..bytes.len()].copy_from_slice(bytes);
-    node
 }
 
 /// Returns the chains of the keys of `leaves`, positioned at their secret starts.
