@@ -1,5 +1,8 @@
 #![deny(missing_docs, unsafe_code)]
-#![cfg_attr(not(feature = "all"), allow(dead_code))]
+#![cfg_attr(
+    not(all(feature = "all", feature = "simd", target_arch = "x86_64")),
+    allow(dead_code, reason = "other kernels need it")
+)]
 #![allow(missing_debug_implementations, reason = "raw keys and states; callers wrap them")]
 //! The vector and assembly kernels of wraith's cryptography: raw functions over slices, without
 //! names, traits or key formats.
@@ -59,7 +62,7 @@ pub mod sm3;
 #[cfg(feature = "sm4")]
 pub mod sm4;
 
-#[cfg(all(feature = "inverse", target_arch = "x86_64", feature = "simd"))]
+#[cfg(all(any(feature = "p256", feature = "sm2"), target_arch = "x86_64", feature = "simd"))]
 mod adx;
 #[cfg(all(any(feature = "aes", feature = "aes-gcm"), target_arch = "x86_64", feature = "simd"))]
 mod aes_expand;
