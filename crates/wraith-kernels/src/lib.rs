@@ -15,6 +15,8 @@
 //!   compares it before its first use, and the tests and fuzz targets at every length;
 //! - is selected at run time by [`detect`], which can also hide it.
 //!
+//! Hidden items are for tests and fuzz targets: twins, and the choice of a kernel.
+//!
 //! Beside the kernels, [`Wiped`] is here, because it also needs `unsafe` code.
 //!
 //! The head of each module states its source and its speed. `docs/ALGORITHMS.md` lists the gain of
@@ -46,11 +48,13 @@ pub mod montgomery;
 #[cfg(all(feature = "p256", target_arch = "x86_64", feature = "simd"))]
 pub mod p256;
 #[cfg(feature = "chacha20-poly1305")]
-mod poly1305;
+#[doc(hidden)]
+pub mod poly1305;
 #[cfg(feature = "bignum")]
 pub mod product;
 #[cfg(feature = "sha2")]
-mod sha2;
+#[doc(hidden)]
+pub mod sha2;
 #[cfg(feature = "sha2")]
 pub mod sha2_lanes;
 #[cfg(feature = "sha2")]

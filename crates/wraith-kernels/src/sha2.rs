@@ -101,7 +101,7 @@ macro_rules! compress {
      $a:literal $b:literal $c:literal, $d:literal $e:literal $f:literal,
      $p:literal $q:literal $r:literal, $s:literal $t:literal $u:literal) => {
         $(#[$meta])*
-        pub(crate) fn $name(state: &mut [$word; 8], blocks: &[u8]) {
+        pub fn $name(state: &mut [$word; 8], blocks: &[u8]) {
             let turned = |x: $word, [a, b, c]: [u32; 3]| {
                 x.rotate_right(a) ^ x.rotate_right(b) ^ x.rotate_right(c)
             };

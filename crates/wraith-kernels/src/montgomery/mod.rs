@@ -150,6 +150,13 @@ impl Modulus {
         with_size!(self, comb_power(self, comb, exponent))
     }
 
+    /// Returns the product of `a` and `b` in Montgomery form, by the kernel and by its twin. Both
+    /// factors are below `2n`. For tests.
+    #[doc(hidden)]
+    pub fn product_by_both(&self, a: &[u64], b: &[u64]) -> [Vec<u64>; 2] {
+        with_size!(self, product_by_both(self, a, b))
+    }
+
     /// Takes `number` out of Montgomery form. A number below `2n` is at most `n` after a product
     /// with 1.
     fn finish<const V: usize, const UNIT: bool>(&self, number: &Number<V>) -> Zeroizing<Vec<u64>> {
@@ -317,6 +324,20 @@ fn power<const V: usize, const UNIT: bool>(
         modulus.multiply_into::<V, UNIT>(&mut power, &squared, &chosen);
     }
     modulus.finish::<V, UNIT>(&power)
+}
+
+fn product_by_both<const V: usize, const UNIT: bool>(
+    modulus: &Modulus,
+    a: &[u64],
+    b: &[u64],
+) -> [Vec<u64>; 2] {
+    let [mut x, mut y, mut out, mut twin] = [[Lanes::default(); V]; 4];
+    to_lanes(&mut x, a);
+    to_lanes(&mut y, b);
+    modulus.multiply_into::<V, UNIT>(&mut out, &x, &y);
+    let n = Modulus::vectors(&modulus.n);
+    portable::multiply::<V, UNIT>(&mut twin, &x, &y, n, modulus.n0, modulus.steps);
+    [out, twin].map(|number| from_lanes(&number, modulus.limbs + 1))
 }
 
 fn comb<const V: usize, const UNIT: bool>(modulus: &Modulus, base: &[u64], rows: usize) -> Comb {
