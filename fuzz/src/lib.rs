@@ -74,4 +74,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_aes", run: targets::kernel_aes::run, variations: 4000 },
     Target { name: "kernel_aes_gcm", run: targets::kernel_aes_gcm::run, variations: 4000 },
     Target { name: "kernel_ghash", run: targets::kernel_ghash::run, variations: 2000 },
+    Target { name: "kernel_chacha", run: targets::kernel_chacha::run, variations: 4000 },
+    Target { name: "kernel_poly1305", run: targets::kernel_poly1305::run, variations: 2000 },
 ];
