@@ -76,4 +76,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_ghash", run: targets::kernel_ghash::run, variations: 2000 },
     Target { name: "kernel_chacha", run: targets::kernel_chacha::run, variations: 4000 },
     Target { name: "kernel_poly1305", run: targets::kernel_poly1305::run, variations: 2000 },
+    Target { name: "kernel_sm4", run: targets::kernel_sm4::run, variations: 1500 },
+    Target { name: "kernel_sm3", run: targets::kernel_sm3::run, variations: 1500 },
 ];

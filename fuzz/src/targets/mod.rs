@@ -13,6 +13,8 @@ pub(crate) mod kernel_aes_gcm;
 pub(crate) mod kernel_chacha;
 pub(crate) mod kernel_ghash;
 pub(crate) mod kernel_poly1305;
+pub(crate) mod kernel_sm3;
+pub(crate) mod kernel_sm4;
 pub(crate) mod manifest;
 pub(crate) mod meeting;
 pub(crate) mod message;
