@@ -78,4 +78,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_poly1305", run: targets::kernel_poly1305::run, variations: 2000 },
     Target { name: "kernel_sm4", run: targets::kernel_sm4::run, variations: 1500 },
     Target { name: "kernel_sm3", run: targets::kernel_sm3::run, variations: 1500 },
+    Target { name: "kernel_sha2", run: targets::kernel_sha2::run, variations: 4000 },
+    Target { name: "kernel_keccak", run: targets::kernel_keccak::run, variations: 4000 },
 ];
