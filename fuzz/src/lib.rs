@@ -80,4 +80,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_sm3", run: targets::kernel_sm3::run, variations: 1500 },
     Target { name: "kernel_sha2", run: targets::kernel_sha2::run, variations: 4000 },
     Target { name: "kernel_keccak", run: targets::kernel_keccak::run, variations: 4000 },
+    Target { name: "kernel_sm2", run: targets::kernel_sm2::run, variations: 200 },
+    Target { name: "kernel_p256", run: targets::kernel_p256::run, variations: 2000 },
 ];
