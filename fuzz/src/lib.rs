@@ -82,4 +82,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_keccak", run: targets::kernel_keccak::run, variations: 4000 },
     Target { name: "kernel_sm2", run: targets::kernel_sm2::run, variations: 200 },
     Target { name: "kernel_p256", run: targets::kernel_p256::run, variations: 2000 },
+    Target { name: "kernel_inverse", run: targets::kernel_inverse::run, variations: 2000 },
+    Target { name: "kernel_product", run: targets::kernel_product::run, variations: 4000 },
+    Target { name: "kernel_montgomery", run: targets::kernel_montgomery::run, variations: 300 },
 ];
