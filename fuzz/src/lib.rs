@@ -85,4 +85,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_inverse", run: targets::kernel_inverse::run, variations: 2000 },
     Target { name: "kernel_product", run: targets::kernel_product::run, variations: 4000 },
     Target { name: "kernel_montgomery", run: targets::kernel_montgomery::run, variations: 300 },
+    Target { name: "kernel_pieces", run: targets::kernel_pieces::run, variations: 2000 },
 ];

@@ -16,6 +16,7 @@ pub(crate) mod kernel_inverse;
 pub(crate) mod kernel_keccak;
 pub(crate) mod kernel_montgomery;
 pub(crate) mod kernel_p256;
+pub(crate) mod kernel_pieces;
 pub(crate) mod kernel_poly1305;
 pub(crate) mod kernel_product;
 pub(crate) mod kernel_sha2;
