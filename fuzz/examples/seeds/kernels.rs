@@ -99,8 +99,11 @@ fn aes() -> Vec<Seed> {
 fn aes_gcm() -> Vec<Seed> {
     let case = |i: usize| {
         let len = cycle(&LENS, i);
-        let nonce = [0, 127 + 1, 127 + 16, 127 + 61][if i % 3 == 2 { i % 4 } else { 0 }];
-        let seed = Seed::of(&[(i % 3) as u8, nonce]).number(cycle(&LENS, 7 * i) % 600).number(len);
+        // 12 bytes, two other lengths, and one with which the counter overflows.
+        let nonce = [0, 112 + 1, 112, 112 + 61, 112][i % 5];
+        let seed = Seed::of(&[(i % 3) as u8, nonce, (i % 40) as u8])
+            .number(cycle(&LENS, 7 * i) % 600)
+            .number(len);
         let seed = seed.place(i).place(i + 1).place(i + 2).number(len / 3);
         let seed = (1..5).fold(seed, |seed, part| seed.number(len / 7 * part));
         seed.random(i).random(i + 1).random(i + 2).random(i + 3)

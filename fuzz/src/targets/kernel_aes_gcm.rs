@@ -8,11 +8,15 @@ use wraith_kernels::aes_gcm::{GcmKey, Ghash, Width};
 use wraith_kernels::ghash;
 
 use super::kernel_aes::add;
+use super::kernel_ghash::{inverse, product};
 use crate::guarded::{Buffer, Place};
 use crate::input::Input;
 use crate::levels::{fastest, portable};
 
 type Tag = [u8; BLOCK];
+
+/// The kind of a nonce with which the counter overflows.
+const WRAPPING: u8 = 112;
 
 /// A message, and how it is passed to a kernel.
 struct Message {
@@ -31,12 +35,14 @@ struct Message {
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let key_bytes = 16 + 8 * usize::from(input.byte() % 3);
-    let nonce_bytes = match input.byte() {
-        0..128 => 12,
-        other => usize::from(other - 127),
+    let (nonce_kind, before) = (input.byte(), input.byte());
+    let nonce_bytes = match nonce_kind {
+        0..112 => 12,
+        WRAPPING => 16,
+        other => usize::from(other - 112),
     };
     let (aad_len, len) = (input.below(600), input.below(1600));
-    let message = Message {
+    let mut message = Message {
         places: [(); 3].map(|()| input.place()),
         filled: input.below(len + 1),
         pieces: [(); 4].map(|()| input.below(len + 1)),
@@ -45,11 +51,27 @@ pub(crate) fn run(input: &[u8]) {
         aad: input.content(aad_len),
         text: input.content(len),
     };
+    if nonce_kind == WRAPPING {
+        message.nonce = wrapping_nonce(&message, before);
+    }
     match key_bytes {
         16 => compare::<11>(&message, Aead::Aes128Gcm),
         24 => compare::<13>(&message, Aead::Aes192Gcm),
         _ => compare::<15>(&message, Aead::Aes256Gcm),
     }
+}
+
+/// Returns a nonce of 16 bytes whose first counter is `before` counts before the overflow of its 32
+/// bits. The other bits are those of the message's nonce.
+fn wrapping_nonce(message: &Message, before: u8) -> Vec<u8> {
+    let mut hash_key = [0; BLOCK];
+    portable(|| Aes::new(&message.key).expect("a length of a key").encrypt_block(&mut hash_key));
+    let mut first: [u8; BLOCK] = message.nonce[..].try_into().expect("16 bytes");
+    first[12..].copy_from_slice(&(u32::MAX - u32::from(before)).to_be_bytes());
+    // The counter is (nonce · H ^ length) · H (SP 800-38D §7.1).
+    let inverse = inverse(u128::from_be_bytes(hash_key));
+    let sum = product(u128::from_be_bytes(first), inverse) ^ 8 * BLOCK as u128;
+    product(sum, inverse).to_be_bytes().to_vec()
 }
 
 fn compare<const KEYS: usize>(message: &Message, aead: Aead) {

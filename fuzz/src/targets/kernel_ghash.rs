@@ -30,11 +30,21 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// Multiplies bit by bit (SP 800-38D §6.3).
-fn product(a: u128, b: u128) -> u128 {
+pub(super) fn product(a: u128, b: u128) -> u128 {
     let (mut sum, mut v) = (0, b);
     for bit in (0..128).rev() {
         sum ^= v & (a >> bit & 1).wrapping_neg();
         v = (v >> 1) ^ ((v & 1) * (0xe1 << 120));
     }
     sum
+}
+
+/// Returns the inverse: the power 2^128 - 2.
+pub(super) fn inverse(a: u128) -> u128 {
+    let (mut power, mut inverse) = (a, 1 << 127);
+    for _ in 1..128 {
+        power = product(power, power);
+        inverse = product(inverse, power);
+    }
+    inverse
 }
