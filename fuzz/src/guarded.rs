@@ -135,7 +135,11 @@ impl Drop for Buffer {
         let all = unsafe { std::slice::from_raw_parts(region.0, Region::writable()) };
         let (before, behind) = (&all[..self.start], &all[self.start + self.len..]);
         if !std::thread::panicking() {
-            let is_untouched = |bytes: &[u8]| bytes.iter().all(|byte| *byte == UNTOUCHED);
+            // Each byte is the next one: a comparison of memory, which is fast under libFuzzer too.
+            let is_untouched = |bytes: &[u8]| match bytes {
+                [] => true,
+                [first, rest @ ..] => *first == UNTOUCHED && bytes[..rest.len()] == *rest,
+            };
             assert!(is_untouched(before), "bytes before a buffer of {} were written", self.len);
             assert!(is_untouched(behind), "bytes behind a buffer of {} were written", self.len);
         }
