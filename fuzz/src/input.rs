@@ -1,7 +1,11 @@
 //! Arbitrary bytes as a source of decisions. Reads beyond the end return zeros, so every input is
 //! valid.
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
 use wraith_noise::Parameters;
+
+use crate::guarded::Place;
 
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
@@ -58,6 +62,45 @@ impl<'a> Input<'a> {
             _ => bytes = self.bytes(at).to_vec(),
         }
         bytes
+    }
+
+    /// Returns `len` bytes with the content that the input chooses: its own bytes, one byte repeated,
+    /// or pseudorandom bytes.
+    pub(crate) fn content(&mut self, len: usize) -> Vec<u8> {
+        match self.byte() % 4 {
+            0 => {
+                let mut bytes = self.bytes(len).to_vec();
+                bytes.resize(len, 0);
+                bytes
+            }
+            1 => vec![self.byte(); len],
+            _ => {
+                let mut bytes = vec![0; len];
+                ChaCha20Rng::seed_from_u64(self.u16().into()).fill_bytes(&mut bytes);
+                bytes
+            }
+        }
+    }
+
+    /// Returns the same as an array.
+    pub(crate) fn content_array<const N: usize>(&mut self) -> [u8; N] {
+        self.content(N).try_into().expect("so many bytes were requested")
+    }
+
+    /// Returns the same as words.
+    pub(crate) fn words(&mut self, len: usize) -> Vec<u64> {
+        let bytes = self.content(8 * len);
+        bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// Returns a place of a buffer.
+    pub(crate) fn place(&mut self) -> Place {
+        Place::of(self.byte())
+    }
+
+    /// Returns a length below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::from(self.u16()) % end
     }
 
     /// Parameters that a peer may claim. They favour the ends of the range and powers of two, where

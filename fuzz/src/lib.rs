@@ -2,6 +2,10 @@
 //! The bytes may come from strangers or peers, from a user that can write to the disk, or from a
 //! key file.
 //!
+//! The targets whose names begin with `kernel_` compare the kernels of `wraith-kernels` with their
+//! portable twins and with another library. There the bytes choose the operation, lengths, values
+//! and the places of the buffers.
+//!
 //! Invariant: each target checks more than the absence of panics: it states what must hold for
 //! every input that it accepts. Above all, a decoded value encodes to bytes that decode to the same
 //! value.
@@ -9,9 +13,11 @@
 //! `cargo xtask fuzz` runs the targets under libFuzzer, which searches for inputs that reach new
 //! code. `tests/corpus.rs` runs the committed inputs and some thousand variations of them in
 //! seconds.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod guarded;
 mod input;
+mod levels;
 mod mutate;
 pub mod session_world;
 mod targets;
@@ -65,4 +71,18 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pem", run: targets::pem::run, variations: 20000 },
     Target { name: "pkcs8", run: targets::pkcs8::run, variations: 1000 },
     Target { name: "spki", run: targets::spki::run, variations: 1000 },
+    Target { name: "kernel_aes", run: targets::kernel_aes::run, variations: 4000 },
+    Target { name: "kernel_aes_gcm", run: targets::kernel_aes_gcm::run, variations: 4000 },
+    Target { name: "kernel_ghash", run: targets::kernel_ghash::run, variations: 2000 },
+    Target { name: "kernel_chacha", run: targets::kernel_chacha::run, variations: 4000 },
+    Target { name: "kernel_poly1305", run: targets::kernel_poly1305::run, variations: 2000 },
+    Target { name: "kernel_sm4", run: targets::kernel_sm4::run, variations: 1500 },
+    Target { name: "kernel_sm3", run: targets::kernel_sm3::run, variations: 1500 },
+    Target { name: "kernel_sha512", run: targets::kernel_sha512::run, variations: 4000 },
+    Target { name: "kernel_keccak", run: targets::kernel_keccak::run, variations: 4000 },
+    Target { name: "kernel_sm2", run: targets::kernel_sm2::run, variations: 200 },
+    Target { name: "kernel_p256", run: targets::kernel_p256::run, variations: 2000 },
+    Target { name: "kernel_inverse", run: targets::kernel_inverse::run, variations: 2000 },
+    Target { name: "kernel_product", run: targets::kernel_product::run, variations: 4000 },
+    Target { name: "kernel_pieces", run: targets::kernel_pieces::run, variations: 2000 },
 ];

@@ -1,4 +1,5 @@
-//! `cargo xtask asan`: runs tests under AddressSanitizer, with a stable compiler.
+//! `cargo xtask asan`: runs tests under AddressSanitizer, with a stable compiler. By default these
+//! are the tests of the cryptographic crates, two of which have the `unsafe` code.
 //!
 //! `-Zsanitizer` needs nightly, but its parts do not: the pass is in the LLVM of a stable rustc, and
 //! the runtime is beside the standard library. The flags below attach both.
@@ -21,11 +22,14 @@ const PASSES: &str = "-Clto=no \
 /// Libraries that the runtime needs.
 const LIBRARIES: &str = "-Clink-arg=-lpthread -Clink-arg=-ldl -Clink-arg=-lm -Clink-arg=-lrt";
 
+/// `wraith-kernels` and `wraith-aws-lc` have the `unsafe` code; the other two call it.
+const PACKAGES: [&str; 4] = ["wraith-kernels", "wraith-aws-lc", "wraith-crypto", "wraith-suite"];
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Package to test
-    #[arg(long, short, default_value = "wraith-crypto")]
-    package: String,
+    /// Packages to test, instead of the cryptographic ones
+    #[arg(long, short, default_values = PACKAGES)]
+    package: Vec<String>,
     /// Words in the names of the tests to run, and options of the test program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
@@ -34,8 +38,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let host = cargo::host()?;
     // With an explicit target triple the flags do not apply to build scripts.
-    let words = ["test", "--locked", "--lib", "--tests", "--package", &args.package];
-    let mut command = cargo::cargo(words);
+    let mut command = cargo::cargo(["test", "--locked", "--lib", "--tests"]);
+    command.args(args.package.iter().flat_map(|package| ["--package", package]));
     command.args(["--target", &host, "--target-dir"]).arg(cargo::target().join("asan"));
     command.arg("--").args(&args.words).env("RUSTFLAGS", flags(&host)?);
     cargo::run(&mut command)

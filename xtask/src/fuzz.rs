@@ -2,9 +2,9 @@
 //! starting from the committed inputs.
 //!
 //! No nightly compiler is needed: the LLVM of a stable rustc emits the coverage that libFuzzer
-//! reads, and with `--asan` the checks of AddressSanitizer. The decoders forbid `unsafe`;
-//! `wraith-crypto`, the crate below them that uses it, is also tested against slow reference
-//! implementations.
+//! reads, and with `--asan` the checks of AddressSanitizer. The decoders forbid `unsafe`. The crates
+//! below them that use it have targets too: those called `kernel_…` compare `wraith-kernels` with its
+//! portable twins and, through `wraith-aws-lc`, with another library.
 
 use std::fs;
 use std::path::PathBuf;

@@ -38,6 +38,7 @@ objects! {
     BN_CTX: BN_CTX_free,
     CTR_DRBG_STATE: CTR_DRBG_free,
     ECDSA_SIG: ECDSA_SIG_free,
+    EC_GROUP: EC_GROUP_free,
     EC_KEY: EC_KEY_free,
     EC_POINT: EC_POINT_free,
     EVP_AEAD_CTX: EVP_AEAD_CTX_free,

@@ -2,10 +2,11 @@
 
 use std::ffi::CString;
 use std::ptr;
+use std::sync::OnceLock;
 
 use aws_lc_sys as aws;
 
-use crate::object::{Owned, number, succeeded};
+use crate::object::{Owned, number, succeeded, write_number};
 
 type Operation =
     unsafe extern "C" fn(*mut aws::BIGNUM, *const aws::BIGNUM, *const aws::BIGNUM) -> i32;
@@ -113,4 +114,190 @@ pub fn ffdhe_prime(bits: usize) -> Option<Vec<u8>> {
         prime
     };
     prime.as_ref().map(bytes)
+}
+
+/// A mode of AES without authentication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say all")]
+pub enum AesMode {
+    Ecb,
+    Cbc,
+    /// With feedback of whole blocks.
+    Cfb,
+    Ofb,
+    Ctr,
+    /// For keys of 64 bytes only.
+    Xts,
+}
+
+/// Encrypts or decrypts `text` in place, without padding. Returns `false` for lengths of the key or
+/// of the text that AWS-LC does not take in this mode.
+#[must_use]
+pub fn aes(mode: AesMode, encrypt: bool, key: &[u8], iv: &[u8; 16], text: &mut [u8]) -> bool {
+    use AesMode::*;
+    // SAFETY: the functions have no preconditions and return constants.
+    let cipher = unsafe {
+        match (mode, key.len()) {
+            (Ecb, 16) => aws::EVP_aes_128_ecb(),
+            (Ecb, 24) => aws::EVP_aes_192_ecb(),
+            (Ecb, 32) => aws::EVP_aes_256_ecb(),
+            (Cbc, 16) => aws::EVP_aes_128_cbc(),
+            (Cbc, 24) => aws::EVP_aes_192_cbc(),
+            (Cbc, 32) => aws::EVP_aes_256_cbc(),
+            (Cfb, 16) => aws::EVP_aes_128_cfb128(),
+            (Cfb, 24) => aws::EVP_aes_192_cfb128(),
+            (Cfb, 32) => aws::EVP_aes_256_cfb128(),
+            (Ofb, 16) => aws::EVP_aes_128_ofb(),
+            (Ofb, 24) => aws::EVP_aes_192_ofb(),
+            (Ofb, 32) => aws::EVP_aes_256_ofb(),
+            (Ctr, 16) => aws::EVP_aes_128_ctr(),
+            (Ctr, 24) => aws::EVP_aes_192_ctr(),
+            (Ctr, 32) => aws::EVP_aes_256_ctr(),
+            (Xts, 64) => aws::EVP_aes_256_xts(),
+            _ => return false,
+        }
+    };
+    let mut len = 0;
+    let Ok(text_len) = i32::try_from(text.len()) else { return false };
+    // SAFETY: key and initialization vector have the lengths of the cipher. Each mode accepts the
+    // same buffer as input and output, and writes as many bytes as it reads: there is no padding.
+    unsafe {
+        let Some(context) = Owned::new(aws::EVP_CIPHER_CTX_new()) else { return false };
+        let (at, out) = (context.as_ptr(), text.as_mut_ptr());
+        let no_engine = ptr::null_mut();
+        let (key, iv, encrypt) = (key.as_ptr(), iv.as_ptr(), i32::from(encrypt));
+        succeeded(aws::EVP_CipherInit_ex(at, cipher, no_engine, key, iv, encrypt))
+            && succeeded(aws::EVP_CIPHER_CTX_set_padding(at, 0))
+            && succeeded(aws::EVP_CipherUpdate(at, out, &raw mut len, out, text_len))
+            && len == text_len
+    }
+}
+
+/// Returns the digest of `message` by SHA-3 with a digest of `bytes` bytes.
+#[must_use]
+pub fn sha3(bytes: usize, message: &[u8]) -> Option<Vec<u8>> {
+    let mut digest = vec![0; bytes];
+    // SAFETY: the digest has the length of the function's, and `message` the length passed.
+    let done = unsafe {
+        let function = match bytes {
+            28 => aws::EVP_sha3_224(),
+            32 => aws::EVP_sha3_256(),
+            48 => aws::EVP_sha3_384(),
+            64 => aws::EVP_sha3_512(),
+            _ => return None,
+        };
+        let (data, len, out) = (message.as_ptr().cast(), message.len(), digest.as_mut_ptr());
+        aws::EVP_Digest(data, len, out, ptr::null_mut(), function, ptr::null_mut())
+    };
+    succeeded(done).then_some(digest)
+}
+
+/// SM2's curve (GB/T 32918.5), which AWS-LC lacks, computed by its code for any curve.
+fn sm2_curve() -> Option<&'static Owned<aws::EC_GROUP>> {
+    static CURVE: OnceLock<Option<Owned<aws::EC_GROUP>>> = OnceLock::new();
+    let make = || {
+        let [p, a, b, n, x, y] = [
+            "FFFFFFFEFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF00000000FFFFFFFFFFFFFFFF",
+            "FFFFFFFEFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF00000000FFFFFFFFFFFFFFFC",
+            "28E9FA9E9D9F5E344D5A9E4BCF6509A7F39789F515AB8F92DDBCBD414D940E93",
+            "FFFFFFFEFFFFFFFFFFFFFFFFFFFFFFFF7203DF6B21C6052B53BBF40939D54123",
+            "32C4AE2C1F1981195F9904466A39C9948FE30BBFF2660BE1715A4589334C74C7",
+            "BC3736A2F4F6779C59BDCEE36B692153D0A9877CC62A474002DF32E52139F0A0",
+        ]
+        .map(|digits| number(&from_hex(digits)).expect("there is memory"));
+        let one = number(&[1])?;
+        // SAFETY: all numbers are alive, and the group is new and ours.
+        unsafe {
+            let context = Owned::new(aws::BN_CTX_new())?;
+            let (p, a, b) = (p.as_ptr(), a.as_ptr(), b.as_ptr());
+            let group = Owned::new(aws::EC_GROUP_new_curve_GFp(p, a, b, context.as_ptr()))?;
+            let point = Owned::new(aws::EC_POINT_new(group.as_ptr()))?;
+            let (at, out) = (group.as_ptr(), point.as_ptr());
+            let (x, y, no_context) = (x.as_ptr(), y.as_ptr(), ptr::null_mut());
+            let set = aws::EC_POINT_set_affine_coordinates_GFp(at, out, x, y, no_context);
+            (succeeded(set)
+                && succeeded(aws::EC_GROUP_set_generator(at, out, n.as_ptr(), one.as_ptr())))
+            .then_some(group)
+        }
+    };
+    CURVE.get_or_init(make).as_ref()
+}
+
+/// A point that is not at infinity: x and y, big-endian.
+pub type Sm2Point = ([u8; 32], [u8; 32]);
+
+/// Returns a point of SM2's curve, or `None` if the coordinates are not on the curve.
+fn sm2_point((x, y): &Sm2Point) -> Option<Owned<aws::EC_POINT>> {
+    let group = sm2_curve().expect("the curve can be made");
+    let (x, y) = (number(x)?, number(y)?);
+    // SAFETY: the numbers are alive, and the point is new and of this group.
+    unsafe {
+        let point = Owned::new(aws::EC_POINT_new(group.as_ptr()))?;
+        let (at, out, no_context) = (group.as_ptr(), point.as_ptr(), ptr::null_mut());
+        let (x, y) = (x.as_ptr(), y.as_ptr());
+        succeeded(aws::EC_POINT_set_affine_coordinates_GFp(at, out, x, y, no_context))
+            .then_some(point)
+    }
+}
+
+/// Returns the coordinates of a point of SM2's curve, or `None` for the point at infinity.
+fn sm2_coordinates(point: &Owned<aws::EC_POINT>) -> Option<Sm2Point> {
+    let group = sm2_curve().expect("the curve can be made");
+    let [x, y] = [(); 2].map(|()| number(&[]).expect("there is memory"));
+    let (mut x_bytes, mut y_bytes) = ([0; 32], [0; 32]);
+    // SAFETY: the numbers and the point are alive, and the point is of this group.
+    unsafe {
+        let (at, point, no_context) = (group.as_ptr(), point.as_ptr(), ptr::null_mut());
+        if aws::EC_POINT_is_at_infinity(at, point) == 1 {
+            return None;
+        }
+        let (x, y) = (x.as_ptr(), y.as_ptr());
+        let got = aws::EC_POINT_get_affine_coordinates_GFp(at, point, x, y, no_context);
+        assert!(succeeded(got), "the point is not at infinity");
+        assert!(write_number(x, &mut x_bytes) && write_number(y, &mut y_bytes), "both fit");
+    }
+    Some((x_bytes, y_bytes))
+}
+
+/// Returns whether the point is on SM2's curve.
+#[must_use]
+pub fn is_on_sm2_curve(point: &Sm2Point) -> bool {
+    sm2_point(point).is_some()
+}
+
+/// Returns `base_scalar` · G + `scalar` · `point`, or `None` for the point at infinity. Not constant
+/// time.
+///
+/// # Panics
+/// If `point` is not on SM2's curve.
+#[must_use]
+pub fn sm2_sum(base_scalar: &[u8; 32], scalar: &[u8; 32], point: &Sm2Point) -> Option<Sm2Point> {
+    let group = sm2_curve().expect("the curve can be made");
+    let [base_scalar, scalar] = [base_scalar, scalar].map(|bytes| number(bytes).expect("memory"));
+    let point = sm2_point(point).expect("the point is on the curve");
+    // SAFETY: all numbers and points are alive, and the points are of this group.
+    let sum = unsafe {
+        let (at, no_context) = (group.as_ptr(), ptr::null_mut());
+        let sum = Owned::new(aws::EC_POINT_new(at)).expect("there is memory");
+        let (g, q, q_times) = (base_scalar.as_ptr(), point.as_ptr(), scalar.as_ptr());
+        assert!(succeeded(aws::EC_POINT_mul(at, sum.as_ptr(), g, q, q_times, no_context)));
+        sum
+    };
+    sm2_coordinates(&sum)
+}
+
+/// Returns the sum of two points, or `None` for the point at infinity.
+///
+/// # Panics
+/// If a point is not on SM2's curve.
+#[must_use]
+pub fn sm2_add(a: &Sm2Point, b: &Sm2Point) -> Option<Sm2Point> {
+    let group = sm2_curve().expect("the curve can be made");
+    let [a, b] = [a, b].map(|point| sm2_point(point).expect("the point is on the curve"));
+    // SAFETY: all points are alive and of this group. AWS-LC adds a point to itself, too.
+    unsafe {
+        let (at, no_context) = (group.as_ptr(), ptr::null_mut());
+        assert!(succeeded(aws::EC_POINT_add(at, a.as_ptr(), a.as_ptr(), b.as_ptr(), no_context)));
+    }
+    sm2_coordinates(&a)
 }

@@ -25,6 +25,7 @@ pub const SAMPLE_BYTES: usize = 16;
 pub struct MaskKey(Cipher);
 
 #[derive(Clone, ZeroizeOnDrop)]
+#[allow(clippy::large_enum_variant, reason = "without kernels, the smaller one does not exist")]
 enum Cipher {
     X86(RoundKeys),
     Portable(Aes256Enc),

@@ -45,6 +45,7 @@ impl Ghash {
 
     /// Returns the key for each instruction set that this processor has, the fastest first.
     #[cfg(test)]
+    #[allow(clippy::vec_init_then_push, reason = "without kernels")]
     fn all(hash_key: &[u8; 16]) -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(all(target_arch = "x86_64", feature = "simd"))]

@@ -274,6 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
     fn a_step_is_the_portable_one() {
         let bytes = crate::tests::bytes(16 * 500);
         for (pair, delta) in bytes.as_chunks::<16>().0.iter().zip(-250..) {

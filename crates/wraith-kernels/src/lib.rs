@@ -1,5 +1,8 @@
 #![deny(missing_docs, unsafe_code)]
-#![cfg_attr(not(feature = "all"), allow(dead_code))]
+#![cfg_attr(
+    not(all(feature = "all", feature = "simd", target_arch = "x86_64")),
+    allow(dead_code, reason = "other kernels need it")
+)]
 #![allow(missing_debug_implementations, reason = "raw keys and states; callers wrap them")]
 //! The vector and assembly kernels of wraith's cryptography: raw functions over slices, without
 //! names, traits or key formats.
@@ -11,6 +14,8 @@
 //! - has a portable twin, or a well-proven library's code in that place, with which a self-test
 //!   compares it before its first use, and the tests and fuzz targets at every length;
 //! - is selected at run time by [`detect`], which can also hide it.
+//!
+//! Hidden items are for tests and fuzz targets: twins, and the choice of a kernel.
 //!
 //! Beside the kernels, [`Wiped`] is here, because it also needs `unsafe` code.
 //!
@@ -41,7 +46,8 @@ mod limbs;
 #[cfg(all(feature = "p256", target_arch = "x86_64", feature = "simd"))]
 pub mod p256;
 #[cfg(feature = "chacha20-poly1305")]
-mod poly1305;
+#[doc(hidden)]
+pub mod poly1305;
 #[cfg(feature = "bignum")]
 pub mod product;
 #[cfg(feature = "sha512")]
@@ -53,7 +59,7 @@ pub mod sm3;
 #[cfg(feature = "sm4")]
 pub mod sm4;
 
-#[cfg(all(feature = "inverse", target_arch = "x86_64", feature = "simd"))]
+#[cfg(all(any(feature = "p256", feature = "sm2"), target_arch = "x86_64", feature = "simd"))]
 mod adx;
 #[cfg(all(any(feature = "aes", feature = "aes-gcm"), target_arch = "x86_64", feature = "simd"))]
 mod aes_expand;

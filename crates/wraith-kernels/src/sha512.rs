@@ -125,8 +125,8 @@ const K: [u64; 80] = [
     0x6c44_198c_4a47_5817,
 ];
 
-/// Absorbs whole blocks as §6.4.2 writes it: the portable twin.
-fn compress_portable(state: &mut [u64; 8], blocks: &[u8]) {
+/// Absorbs whole blocks as §6.4.2 writes it: the portable twin, for the comparisons.
+pub fn portable(state: &mut [u64; 8], blocks: &[u8]) {
     let turned =
         |x: u64, [a, b, c]: [u32; 3]| x.rotate_right(a) ^ x.rotate_right(b) ^ x.rotate_right(c);
     let shifted = |x: u64, [a, b, c]: [u32; 3]| x.rotate_right(a) ^ x.rotate_right(b) ^ x >> c;
@@ -165,7 +165,7 @@ pub(crate) mod x86 {
 
     use zeroize::optimization_barrier;
 
-    use super::{K, compress_portable};
+    use super::{K, portable};
     use crate::detect::{Kernel, Purpose, needs};
     use crate::self_test::Inputs;
 
@@ -222,7 +222,7 @@ pub(crate) mod x86 {
         (1..=4).all(|blocks| {
             let data = &data[..128 * blocks];
             let (mut state, mut expected) = ([blocks as u64; 8], [blocks as u64; 8]);
-            compress_portable(&mut expected, data);
+            portable(&mut expected, data);
             // SAFETY: the processor has the instructions when a self-test runs.
             unsafe { compress(&mut state, data) };
             state == expected
@@ -352,7 +352,7 @@ mod tests {
         for blocks in 0..=40 {
             let data = &data[blocks % 8..][..128 * blocks];
             let (mut expected, mut state) = ([blocks as u64; 8], [blocks as u64; 8]);
-            compress_portable(&mut expected, data);
+            portable(&mut expected, data);
             if !compress(&mut state, data) {
                 return crate::tests::unchecked("this processor has no AVX-512");
             }
@@ -386,9 +386,9 @@ mod tests {
             0x454d_4423_643c_e80e,
             0x2a9a_c94f_a54c_a49f,
         ];
-        let (mut state, mut portable) = (initial, initial);
-        compress_portable(&mut portable, &block);
-        assert_eq!(portable, expected);
+        let (mut state, mut twin) = (initial, initial);
+        portable(&mut twin, &block);
+        assert_eq!(twin, expected);
         if compress(&mut state, &block) {
             assert_eq!(state, expected);
         }

@@ -1,8 +1,10 @@
 //! Writes the seed inputs of all fuzz targets into `corpus`: one of each kind of value that is
-//! decoded.
+//! decoded, and of each operation of a kernel.
 //!
 //! Run `cargo run -p wraith-fuzz --example seeds` after a target or its input format has changed.
+//! Arguments are the beginnings of the names of the targets to write.
 
+mod kernels;
 mod keys;
 mod session;
 
@@ -73,10 +75,15 @@ fn main() -> std::io::Result<()> {
     save("rendezvous", &conversations())?;
     save("meeting", &meetings())?;
     session::save_all()?;
-    keys::save_all()
+    keys::save_all()?;
+    kernels::save_all()
 }
 
 fn save(target: &str, inputs: &[Vec<u8>]) -> std::io::Result<()> {
+    let mut wanted = std::env::args().skip(1).peekable();
+    if wanted.peek().is_some() && !wanted.any(|name| target.starts_with(&name)) {
+        return Ok(());
+    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     fs::create_dir_all(&folder)?;
     for (number, input) in inputs.iter().enumerate() {

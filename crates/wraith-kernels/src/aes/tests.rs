@@ -5,6 +5,7 @@ use super::*;
 
 /// Returns the key for each implementation available here, the `aes` crate first.
 fn each(key: &[u8]) -> Vec<Aes> {
+    #[allow(unused_mut, reason = "without kernels")]
     let mut all = vec![Aes::portable(key).unwrap()];
     #[cfg(all(target_arch = "x86_64", feature = "simd"))]
     for width in x86::Width::ALL {

@@ -100,7 +100,14 @@ fn crypt(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u
 }
 
 /// Encrypts or decrypts as RFC 8439 §2.8 writes it: the portable twin.
-fn portable(seal: bool, key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> [u8; 16] {
+#[doc(hidden)]
+pub fn portable(
+    seal: bool,
+    key: &[u8; 32],
+    nonce: &[u8; 12],
+    aad: &[u8],
+    text: &mut [u8],
+) -> [u8; 16] {
     let first = block(key, 0, nonce);
     let mut mac = Poly1305::new(halves(first.first_chunk().expect("a block has 64 bytes")));
     mac.absorb(aad);

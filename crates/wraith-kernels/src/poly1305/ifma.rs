@@ -20,7 +20,7 @@ use core::hint::black_box;
 
 use zeroize::ZeroizeOnDrop;
 
-use super::{BLOCK, Element, Poly1305};
+use super::{BLOCK, Element, Poly1305, halves};
 
 /// Size of eight blocks in bytes.
 pub(crate) const GROUP: usize = 8 * BLOCK;
@@ -77,6 +77,27 @@ pub(crate) struct Wide {
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
 fn lanes() -> __m512i {
     _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7)
+}
+
+/// Returns the tag of `before`, `text` and `last`, the text in turns of up to `piece` bytes each.
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
+pub(super) fn tag(
+    key: &[u8; 32],
+    before: &[u8],
+    text: &[u8],
+    last: [u8; BLOCK],
+    piece: usize,
+) -> [u8; BLOCK] {
+    let mut wide = Wide::new(text.len(), last);
+    wide.start(halves(key), before);
+    for step in 0..RAISES {
+        wide.raise::<100>(step);
+    }
+    for until in (0..text.len()).step_by(piece) {
+        wide.turn::<100>(text, until as isize);
+    }
+    wide.all::<100>(text, isize::MAX);
+    wide.finish()
 }
 
 impl Wide {

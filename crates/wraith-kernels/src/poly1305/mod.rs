@@ -119,21 +119,42 @@ impl Poly1305 {
     pub(crate) fn finish(&self) -> [u8; BLOCK] {
         self.sum.least().wrapping_add(self.s).to_le_bytes()
     }
+}
 
-    /// Returns the tag of a complete message, of which the last block may be short.
-    #[cfg(test)]
-    pub(crate) fn tag(key: &[u8; 32], message: &[u8]) -> [u8; BLOCK] {
-        let mut this = Self::new(halves(key));
-        let (blocks, rest) = message.as_chunks::<BLOCK>();
-        this.absorb(blocks.as_flattened());
-        if !rest.is_empty() {
-            let mut last = [0; BLOCK];
-            last[..rest.len()].copy_from_slice(rest);
-            last[rest.len()] = 1;
-            this.block(&last, 0);
-        }
-        this.finish()
+/// Returns the tag of a message, of which the last block may be short, by the portable code.
+#[must_use]
+pub fn tag(key: &[u8; 32], message: &[u8]) -> [u8; BLOCK] {
+    let mut state = Poly1305::new(halves(key));
+    let (blocks, rest) = message.as_chunks::<BLOCK>();
+    state.absorb(blocks.as_flattened());
+    if !rest.is_empty() {
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        last[rest.len()] = 1;
+        state.block(&last, 0);
     }
+    state.finish()
+}
+
+/// Returns the tag by vectors, or `None` without the kernel of ChaCha20-Poly1305.
+///
+/// `before`, `text` and `last` are absorbed in this order. The first two are padded to whole blocks
+/// with zeros. The text is absorbed in turns of up to `piece` bytes each, at least one.
+#[must_use]
+#[allow(unsafe_code, unused_variables, reason = "without the kernel")]
+pub fn tag_by_vectors(
+    key: &[u8; 32],
+    before: &[u8],
+    text: &[u8],
+    last: [u8; BLOCK],
+    piece: usize,
+) -> Option<[u8; BLOCK]> {
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+    if crate::chacha20_poly1305::features().is_some() {
+        // SAFETY: the kernel is available, so the processor has the instructions.
+        return Some(unsafe { ifma::tag(key, before, text, last, piece) });
+    }
+    None
 }
 
 /// Returns the halves of a key.

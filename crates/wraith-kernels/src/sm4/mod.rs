@@ -311,6 +311,7 @@ impl Sm4 {
     /// advances it by one.
     #[allow(unsafe_code)]
     pub fn count(&self, counter: &mut Counter, text: &mut [u8]) {
+        #[allow(unused_mut, reason = "without the kernel")]
         let mut text = text;
         #[cfg(all(target_arch = "x86_64", feature = "simd"))]
         if self.kernel == Implementation::Avx512 {
