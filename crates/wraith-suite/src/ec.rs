@@ -19,9 +19,9 @@ use wraith_aws_lc::ec as aws;
 use wraith_kernels::p256::P256;
 use zeroize::Zeroizing;
 
-use crate::encoding::der::{self, Reader, Writer};
-use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::sec1::{self, EcPrivateKey};
+use crate::encoding::signature;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use crate::hash::Sha512;
 use crate::weierstrass;
@@ -113,41 +113,18 @@ impl PrivateKey {
     /// match.
     pub(crate) fn from_pkcs8(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
-        if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid()) {
+        if info.algorithm != AlgorithmIdentifier::of_curve(curve.oid()) {
             return None;
         }
-        let mut reader = Reader::of_sequence(info.private_key).ok()?;
-        if reader.small() != Ok(1) {
-            return None;
-        }
-        let key = Self::from_scalar(curve, reader.octet_string().ok()?)?;
-        if let Some(parameters) = reader.optional(der::context_constructed(0)).ok()? {
-            (parameters == &curve.identifier()[..]).then_some(())?;
-        }
-        let public = match reader.optional(der::context_constructed(1)).ok()? {
-            Some(inside) => {
-                let mut inside = Reader::new(inside);
-                let point = inside.bit_string().ok()?;
-                inside.finish().ok()?;
-                Some(point)
-            }
-            None => None,
-        };
-        reader.finish().ok()?;
+        let inside = EcPrivateKey::of_curve(curve.oid(), info.private_key)?;
+        let key = Self::from_scalar(curve, inside.scalar)?;
         let belongs = |point: Option<&[u8]>| point.is_none_or(|point| point == key.point());
-        (belongs(public) && belongs(info.public_key)).then_some(key)
+        (belongs(inside.point) && belongs(info.public_key)).then_some(key)
     }
 
     /// Encodes the key as PKCS #8.
     pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
-        let inside = Writer::sequence_of(|w| {
-            w.small(1).octet_string(&self.scalar()).nested(der::context_constructed(1), |w| {
-                w.bit_string(&self.point());
-            });
-        });
-        let curve = self.curve.identifier();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
-        PrivateKeyInfo::new(algorithm, &inside).to_der()
+        sec1::to_pkcs8(self.curve.oid(), &self.scalar(), &self.point())
     }
 
     /// Returns the x coordinate of the shared point, or `None` if `peer` is not a point of the
@@ -167,7 +144,7 @@ impl PrivateKey {
             Key::AwsLc(key) => key.sign_der(hash),
             Key::Own(own, scalar) => {
                 let signature = sign_own(*own, scalar, hash);
-                Some(if is_fixed { signature } else { to_der(&signature) })
+                Some(if is_fixed { signature } else { signature::to_der(&signature) })
             }
         }
     }
@@ -203,27 +180,6 @@ fn sign_own(own: &dyn weierstrass::Curve, scalar: &[u8], hash: &[u8]) -> Vec<u8>
             return signature;
         }
     }
-}
-
-/// Encodes r ‖ s as DER.
-pub(crate) fn to_der(signature: &[u8]) -> Vec<u8> {
-    let (r, s) = signature.split_at(signature.len() / 2);
-    let mut der = Writer::sequence_of(|w| {
-        w.unsigned(r).unsigned(s);
-    });
-    std::mem::take(&mut *der)
-}
-
-/// Decodes DER to r ‖ s, with `half` bytes for each.
-fn from_der(der: &[u8], half: usize) -> Option<Vec<u8>> {
-    let mut reader = Reader::of_sequence(der).ok()?;
-    let mut signature = vec![0; 2 * half];
-    for part in signature.chunks_exact_mut(half) {
-        let number = reader.unsigned().ok()?;
-        part[half.checked_sub(number.len())?..].copy_from_slice(number);
-    }
-    reader.finish().ok()?;
-    Some(signature)
 }
 
 /// A public key.
@@ -268,14 +224,13 @@ impl PublicKey {
     /// Parses a SubjectPublicKeyInfo. Returns `None` if it is not a key of the curve.
     pub(crate) fn from_spki(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = SubjectPublicKeyInfo::from_der(der).ok()?;
-        let is_ours = info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid());
+        let is_ours = info.algorithm == AlgorithmIdentifier::of_curve(curve.oid());
         is_ours.then(|| Self::from_point(curve, info.key)).flatten()
     }
 
     /// Encodes the key as SubjectPublicKeyInfo.
     pub(crate) fn to_spki(&self) -> Vec<u8> {
-        let curve = self.curve.identifier();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
+        let algorithm = AlgorithmIdentifier::of_curve(self.curve.oid());
         SubjectPublicKeyInfo { algorithm, key: &self.point() }.to_der()
     }
 
@@ -283,7 +238,7 @@ impl PublicKey {
     pub(crate) fn verify(&self, hash: &[u8], signature: &[u8]) -> bool {
         match &self.key {
             Verifier::AwsLc(key) => key.verify_der(hash, signature),
-            Verifier::Own(own) => from_der(signature, self.curve.bytes())
+            Verifier::Own(own) => signature::from_der(signature, self.curve.bytes())
                 .is_some_and(|signature| own.verify(&self.point, hash, &signature)),
         }
     }
@@ -295,7 +250,7 @@ impl PublicKey {
             return false;
         }
         match &self.key {
-            Verifier::AwsLc(key) => key.verify_der(hash, &to_der(signature)),
+            Verifier::AwsLc(key) => key.verify_der(hash, &signature::to_der(signature)),
             Verifier::Own(own) => own.verify(&self.point, hash, signature),
         }
     }

@@ -3,7 +3,7 @@
 use wraith_aws_lc::ec::{PrivateKey, PublicKey};
 
 use super::*;
-use crate::ec::to_der;
+use crate::encoding::signature::to_der;
 
 type Own = fn() -> &'static dyn Curve;
 
