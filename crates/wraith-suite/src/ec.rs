@@ -18,9 +18,9 @@ use wraith_aws_lc::ec as aws;
 use wraith_kernels::p256::P256;
 use zeroize::Zeroizing;
 
-use crate::encoding::der::{self, Reader, Writer};
-use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::sec1::{self, EcPrivateKey};
+use crate::encoding::signature;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 pub use curve::Curve;
 pub(crate) use curve::CurveExt;
@@ -85,41 +85,18 @@ impl PrivateKey {
     /// match.
     pub(crate) fn from_pkcs8(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
-        if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid()) {
+        if info.algorithm != AlgorithmIdentifier::of_curve(curve.oid()) {
             return None;
         }
-        let mut reader = Reader::of_sequence(info.private_key).ok()?;
-        if reader.small() != Ok(1) {
-            return None;
-        }
-        let key = Self::from_scalar(curve, reader.octet_string().ok()?)?;
-        if let Some(parameters) = reader.optional(der::context_constructed(0)).ok()? {
-            (parameters == &curve.identifier()[..]).then_some(())?;
-        }
-        let public = match reader.optional(der::context_constructed(1)).ok()? {
-            Some(inside) => {
-                let mut inside = Reader::new(inside);
-                let point = inside.bit_string().ok()?;
-                inside.finish().ok()?;
-                Some(point)
-            }
-            None => None,
-        };
-        reader.finish().ok()?;
+        let inside = EcPrivateKey::of_curve(curve.oid(), info.private_key)?;
+        let key = Self::from_scalar(curve, inside.scalar)?;
         let belongs = |point: Option<&[u8]>| point.is_none_or(|point| point == key.point());
-        (belongs(public) && belongs(info.public_key)).then_some(key)
+        (belongs(inside.point) && belongs(info.public_key)).then_some(key)
     }
 
     /// Encodes the key as PKCS #8.
     pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
-        let inside = Writer::sequence_of(|w| {
-            w.small(1).octet_string(&self.scalar()).nested(der::context_constructed(1), |w| {
-                w.bit_string(&self.point());
-            });
-        });
-        let curve = self.curve.identifier();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
-        PrivateKeyInfo::new(algorithm, &inside).to_der()
+        sec1::to_pkcs8(self.curve.oid(), &self.scalar(), &self.point())
     }
 
     /// Returns the x coordinate of the shared point, or `None` if `peer` is not a point of the
@@ -172,14 +149,13 @@ impl PublicKey {
     /// Parses a SubjectPublicKeyInfo. Returns `None` if it is not a key of the curve.
     pub(crate) fn from_spki(curve: Curve, der: &[u8]) -> Option<Self> {
         let info = SubjectPublicKeyInfo::from_der(der).ok()?;
-        let is_ours = info.algorithm.is_of(oid::EC_PUBLIC_KEY, curve.oid());
+        let is_ours = info.algorithm == AlgorithmIdentifier::of_curve(curve.oid());
         is_ours.then(|| Self::from_point(curve, info.key)).flatten()
     }
 
     /// Encodes the key as SubjectPublicKeyInfo.
     pub(crate) fn to_spki(&self) -> Vec<u8> {
-        let curve = self.curve.identifier();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
+        let algorithm = AlgorithmIdentifier::of_curve(self.curve.oid());
         SubjectPublicKeyInfo { algorithm, key: &self.point() }.to_der()
     }
 

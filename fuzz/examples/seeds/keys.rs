@@ -1,7 +1,6 @@
 //! Key files, one of each kind that has a format, the same in each run. The RSA key is read from a
 //! file, as RSA keys are not derived from seeds.
 
-use wraith_suite::encoding::der::{NULL, Writer, context};
 use wraith_suite::encoding::pem;
 use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
 use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
@@ -11,6 +10,11 @@ use super::save;
 
 /// A PKCS #1 private key of 2048 bits that has never signed anything.
 const RSA: &[u8] = include_bytes!("rsa_2048.der");
+
+/// A SEQUENCE of values of the common types: INTEGER twice, NULL, OBJECT IDENTIFIER, BIT STRING,
+/// NULL, `[3]`, and a SEQUENCE of an OCTET STRING that contains another one.
+const VALUES: &[u8] =
+    b"0\x27\x02\x03\0\x80\x01\x02\x01\0\x05\0\x06\x03\x2a\x86\x48\x03\x05\0bits\x05\0\x83\x05three0\x06\x04\x04\x04\x02\x05\0";
 
 pub(crate) fn save_all() -> std::io::Result<()> {
     let (mut private, public): (Vec<_>, Vec<_>) = signing().chain(encapsulating()).unzip();
@@ -30,7 +34,7 @@ pub(crate) fn save_all() -> std::io::Result<()> {
     private.push(both);
     let [first, second] = texts;
     save("pem", &[first, second, other_ends])?;
-    save("der", &[values(), private[0].clone(), public[2].clone()])?;
+    save("der", &[VALUES.to_vec(), private[0].clone(), public[2].clone()])?;
     save("pkcs8", &private)?;
     save("spki", &public)
 }
@@ -74,17 +78,4 @@ fn encapsulating() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
             (private.to_vec(), key.encapsulation_key().to_spki().expect("as the other half"))
         },
     )
-}
-
-/// Values of the common types, some nested in others.
-fn values() -> Vec<u8> {
-    let mut writer = Writer::new();
-    writer.sequence(|w| {
-        w.unsigned(&[0x80, 1]).small(0).null().oid(&[0x2a, 0x86, 0x48]).bit_string(b"bits");
-        w.write(NULL, &[]).write(context(3), b"three");
-        w.sequence(|w| {
-            w.octet_string(&[4, 2, 5, 0]);
-        });
-    });
-    writer.finish().to_vec()
 }

@@ -19,10 +19,9 @@ const SIGNS: [&str; 9] = [
     "subtle",
     "zeroize",
 ];
-/// Packages that depend on one of them and compute nothing: a container with wipeable elements, the
-/// buffer of a hash function, and an encoding of keys. Cargo.lock has the last one only for an unused
-/// feature.
-const NO_CRYPTOGRAPHY: [&str; 3] = ["arrayvec", "block-buffer", "der"];
+/// Packages that depend on one of them and compute nothing: a container with wipeable elements, and
+/// the buffer of a hash function.
+const NO_CRYPTOGRAPHY: [&str; 2] = ["arrayvec", "block-buffer"];
 
 /// Cargo.lock has the dependencies of all packages of the workspace. If only a benchmark needs more
 /// of a library, these are its dependencies in the program.

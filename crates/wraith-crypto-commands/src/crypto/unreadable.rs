@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use wraith_files::shown;
-use wraith_suite::encoding::EncodingError;
-use wraith_suite::encoding::der::{self, Reader};
+use wraith_suite::encoding::der::Decode as _;
+use wraith_suite::encoding::der::asn1::ObjectIdentifier;
 use wraith_suite::encoding::oid;
 use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
+use wraith_suite::encoding::sec1::EcPrivateKey;
 use wraith_suite::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use wraith_suite::sign;
 
@@ -35,30 +36,30 @@ const OTHER_BLOCKS: [(&str, &str); 8] = [
 ];
 
 /// Object identifiers of keys that are not accepted, each with a description and advice.
-const OTHER_KEYS: [(&[u8], &str, &str); 4] = [
+const OTHER_KEYS: [(ObjectIdentifier, &str, &str); 4] = [
     (
         oid::RSA,
         "an unsupported RSA key",
         "RSA keys need 2048 to 4096 bits, a multiple of 8, and numbers that match",
     ),
     (
-        &RSASSA_PSS,
+        RSASSA_PSS,
         "a key for RSA-PSS alone",
         "use a general RSA key: openssl genpkey -algorithm RSA, or wraith crypto genkey RSA-PSS-SHA-256",
     ),
-    (&X25519, "a key of X25519, which is for key agreement", AGREEMENT),
-    (&X448, "a key of X448, which is for key agreement", AGREEMENT),
+    (X25519, "a key of X25519, which is for key agreement", AGREEMENT),
+    (X448, "a key of X448, which is for key agreement", AGREEMENT),
 ];
-/// 1.2.840.113549.1.1.10.
-const RSASSA_PSS: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
-/// 1.3.101.110 and 111 (RFC 8410).
-const X25519: [u8; 3] = [0x2b, 0x65, 110];
-const X448: [u8; 3] = [0x2b, 0x65, 111];
+/// id-RSASSA-PSS (RFC 4055).
+const RSASSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
+/// RFC 8410.
+const X25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.110");
+const X448: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.111");
 const AGREEMENT: &str =
     "no command uses such a key; to encrypt for a recipient: wraith crypto genkey X-Wing";
 
 /// The supported curves.
-const CURVES: [&[u8]; 8] = [
+const CURVES: [ObjectIdentifier; 8] = [
     oid::P224,
     oid::P256,
     oid::P384,
@@ -134,7 +135,8 @@ pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> F
     }
     let info = PrivateKeyInfo::from_der(der).ok();
     if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
-        let point = info.public_key.or_else(|| point(info.private_key).ok().flatten());
+        let inside = EcPrivateKey::from_der(info.private_key).ok();
+        let point = info.public_key.or(inside.and_then(|key| key.point));
         return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
     }
     unknown(path, info.map(|info| info.algorithm), "a private key")
@@ -170,16 +172,6 @@ fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Fail
     Failure::new(Exit::Usage, message).hint("leave -a out, or use a matching key")
 }
 
-/// Returns the public key in an ECPrivateKey (RFC 5915), if present.
-fn point(private_key: &[u8]) -> Result<Option<&[u8]>, EncodingError> {
-    let mut inside = Reader::of_sequence(private_key)?;
-    inside.small()?;
-    inside.octet_string()?;
-    inside.optional(der::context_constructed(0))?;
-    let public = inside.optional(der::context_constructed(1))?;
-    public.map(|public| Reader::new(public).bit_string()).transpose()
-}
-
 /// Explains an unreadable elliptic-curve key with its `point`. `convert` is the command that
 /// changes its encoding to a supported one.
 fn of_a_curve(
@@ -188,8 +180,9 @@ fn of_a_curve(
     point: Option<&[u8]>,
     convert: &str,
 ) -> Failure {
-    let is_here = CURVES.iter().any(|curve| algorithm.is_of(oid::EC_PUBLIC_KEY, curve));
-    let is_named = algorithm.parameters.is_some_and(|der| Reader::new(der).oid().is_ok());
+    let is_here = CURVES.iter().any(|curve| *algorithm == AlgorithmIdentifier::of_curve(curve));
+    let curve = algorithm.parameters.map(|curve| curve.decode_as::<ObjectIdentifier>());
+    let is_named = curve.is_some_and(|curve| curve.is_ok());
     let (what, next) = match (is_here, is_named, point) {
         (true, _, Some([2 | 3, ..])) => (
             "a key with a compressed point, which is not supported",

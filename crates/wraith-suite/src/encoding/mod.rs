@@ -1,5 +1,9 @@
-//! Key formats: [DER](der), [PEM](pem), and the containers of private keys ([PKCS#8](pkcs8)) and
-//! public keys ([SubjectPublicKeyInfo](spki)).
+//! Key formats: [DER](der), [PEM](pem), and the containers of private keys ([PKCS #8](pkcs8), for
+//! elliptic curves with an [ECPrivateKey](sec1) inside) and public keys
+//! ([SubjectPublicKeyInfo](spki)).
+//!
+//! The crates `der` and `pem-rfc7468` decode and encode. The structures here are stricter than those
+//! of the crates `pkcs8` and `spki`.
 //!
 //! Input is rejected if it is not DER, has trailing bytes, or differs from the encoding that this
 //! crate would write. So a public key in SubjectPublicKeyInfo has exactly one encoding, with two
@@ -20,36 +24,12 @@
 //! with the numbers that it read. Parsing is not recursive, and all results borrow from the input.
 //! So no input can cause much work or memory use.
 
-pub mod der;
 pub mod oid;
 pub mod pem;
 pub mod pkcs8;
+pub mod sec1;
 pub(crate) mod seed;
+pub(crate) mod signature;
 pub mod spki;
 
-/// Reason why an encoding was rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EncodingError {
-    /// The input ends inside a value.
-    #[error("the input ends in the middle of a value")]
-    Truncated,
-    /// The encoding of a length, a number or a bit string is not DER.
-    #[error("a value is not valid DER")]
-    NotDer,
-    /// A value has an unexpected type.
-    #[error("a value has an unexpected type")]
-    UnexpectedTag,
-    /// There are bytes after the value.
-    #[error("there are trailing bytes after the value")]
-    TrailingBytes,
-    /// The version of the format is unknown.
-    #[error("the version of the format is not known")]
-    UnknownVersion,
-    /// The text is not strict PEM (RFC 7468).
-    #[error("the text is not strict PEM")]
-    NotPem,
-    /// The label of the PEM block names another type.
-    #[error("the PEM block holds something else")]
-    WrongLabel,
-}
+pub use der;

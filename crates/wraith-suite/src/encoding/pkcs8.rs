@@ -1,13 +1,16 @@
 //! PKCS #8: a private key with its algorithm identifier, unencrypted (RFC 5208). Version 2 also
 //! holds the public key (RFC 5958).
 
+#![allow(clippy::needless_question_mark, reason = "`der` derives such code")]
+
 use std::fmt;
 
+use der::asn1::{AnyRef, ObjectIdentifier};
+use der::{Decode as _, Encode as _, Reader as _, Sequence, SliceReader, Tag, Tagged as _};
 use zeroize::Zeroizing;
 
-use super::EncodingError;
-use super::der::{self, Reader, Writer};
-use super::spki::AlgorithmIdentifier;
+use super::oid;
+use super::spki::{AlgorithmIdentifier, check_tag};
 
 /// A private key and its algorithm. All fields borrow from the input.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,9 +34,6 @@ impl<'a> PrivateKeyInfo<'a> {
     /// Label of the PEM block.
     pub const PEM_LABEL: &'static str = "PRIVATE KEY";
 
-    const ATTRIBUTES: u8 = der::context_constructed(0);
-    const PUBLIC_KEY: u8 = der::context(1);
-
     /// Creates a key of version 1.
     #[must_use]
     pub const fn new(algorithm: AlgorithmIdentifier<'a>, private_key: &'a [u8]) -> Self {
@@ -42,59 +42,71 @@ impl<'a> PrivateKeyInfo<'a> {
 
     /// Parses all of `der`. Attributes are parsed and skipped: each needs a name and at least one
     /// value, but the values are not interpreted.
-    pub fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
-        let mut reader = Reader::of_sequence(der)?;
-        let version = reader.small()?;
-        if version > 1 {
-            return Err(EncodingError::UnknownVersion);
+    ///
+    /// # Errors
+    /// An error also if the version is unknown, or is not that of a key with or without its public
+    /// key.
+    pub fn from_der(der: &'a [u8]) -> der::Result<Self> {
+        let OneAsymmetricKey { version, algorithm, private_key, attributes, public_key } =
+            OneAsymmetricKey::from_der(der)?;
+        algorithm.check()?;
+        let is_empty = attributes.as_ref().is_some_and(Vec::is_empty);
+        if version != u8::from(public_key.is_some()) || is_empty {
+            return Err(Tag::Sequence.value_error().into());
         }
-        let algorithm = AlgorithmIdentifier::read(&mut reader)?;
-        let private_key = reader.octet_string()?;
-        if let Some(attributes) = reader.optional(Self::ATTRIBUTES)? {
-            once_or_more(Reader::new(attributes), |attributes| {
-                let mut attribute = attributes.sequence()?;
-                attribute.oid()?;
-                let values = attribute.nested(der::SET)?;
-                attribute.finish()?;
-                once_or_more(values, |values| values.any().map(drop))
-            })?;
-        }
-        // The public key distinguishes version 2, so in version 1 it counts as trailing bytes.
-        let public_key = if version == 1 { Some(reader.read(Self::PUBLIC_KEY)?) } else { None };
-        reader.finish()?;
-        let public_key = public_key.map(der::whole_bytes).transpose()?;
+        attributes.iter().flatten().try_for_each(Attribute::check)?;
         Ok(Self { algorithm, private_key, public_key })
     }
 
     /// Returns the DER encoding, of version 2 if there is a public key.
     #[must_use]
     pub fn to_der(&self) -> Zeroizing<Vec<u8>> {
-        Writer::sequence_of(|w| {
-            w.small(self.public_key.is_some().into());
-            self.algorithm.write(w);
-            w.octet_string(self.private_key);
-            if let Some(key) = self.public_key {
-                w.write(Self::PUBLIC_KEY, &[&[0], key].concat());
-            }
-        })
+        let Self { algorithm, private_key, public_key } = *self;
+        let version = public_key.is_some().into();
+        let key =
+            OneAsymmetricKey { version, algorithm, private_key, attributes: None, public_key };
+        Zeroizing::new(key.to_der().expect("keys are small"))
     }
 }
 
-/// Calls `read` at least once, and until `reader` is empty.
-fn once_or_more<'a>(
-    mut reader: Reader<'a>,
-    mut read: impl FnMut(&mut Reader<'a>) -> Result<(), EncodingError>,
-) -> Result<(), EncodingError> {
-    read(&mut reader)?;
-    while reader.peek().is_some() {
-        read(&mut reader)?;
+/// The encoded fields.
+#[derive(Sequence)]
+struct OneAsymmetricKey<'a> {
+    /// 0, or 1 with a public key.
+    version: u8,
+    algorithm: AlgorithmIdentifier<'a>,
+    #[asn1(type = "OCTET STRING")]
+    private_key: &'a [u8],
+    #[asn1(context_specific = "0", tag_mode = "IMPLICIT", constructed = "true", optional = "true")]
+    attributes: Option<Vec<Attribute<'a>>>,
+    #[asn1(context_specific = "1", tag_mode = "IMPLICIT", optional = "true", type = "BIT STRING")]
+    public_key: Option<&'a [u8]>,
+}
+
+#[derive(Sequence)]
+struct Attribute<'a> {
+    name: ObjectIdentifier,
+    /// A SET OF values. Other programs do not sort them.
+    values: AnyRef<'a>,
+}
+
+impl Attribute<'_> {
+    fn check(&self) -> der::Result<()> {
+        oid::check_canonical(&self.name)?;
+        self.values.tag().assert_eq(Tag::Set)?;
+        let mut values = SliceReader::new(self.values.value())?;
+        loop {
+            check_tag(values.decode()?)?;
+            if values.is_finished() {
+                return Ok(());
+            }
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{oid, pem};
+    use super::super::pem;
     use super::*;
 
     /// RFC 8410 §10.3: a key without its public key, and a key with it and an attribute.
@@ -130,28 +142,55 @@ Z9w7lshQhqowtrbLDFw4rXAxZuE=
         for len in 0..der.len() {
             assert!(PrivateKeyInfo::from_der(&der[..len]).is_err(), "{len}");
         }
-        let longer = [&der[..], &[0]].concat();
-        assert_eq!(PrivateKeyInfo::from_der(&longer), Err(EncodingError::TrailingBytes));
+        assert!(PrivateKeyInfo::from_der(&der).is_ok());
+        assert!(PrivateKeyInfo::from_der(&[&der[..], &[0]].concat()).is_err());
         let mut other = der.clone();
-        other[4] = 2;
-        assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::UnknownVersion));
-        other[4] = 0;
-        assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::TrailingBytes));
+        for version in [0, 2, 0x80] {
+            other[4] = version;
+            assert!(PrivateKeyInfo::from_der(&other).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn an_algorithm_with_leading_zeros_is_refused() {
+        let der = [0x30, 16, 2, 1, 0, 0x30, 6, 6, 4, 0x2b, 0x80, 0x65, 112, 4, 3, 1, 2, 3];
+        assert!(PrivateKeyInfo::from_der(&der).is_err());
+        let without = [0x30, 15, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 112, 4, 3, 1, 2, 3];
+        assert!(PrivateKeyInfo::from_der(&without).is_ok());
+    }
+
+    #[test]
+    fn other_fields_are_refused() {
+        let der = key(1, None, true);
+        // The second version would have a field [2] behind the public key.
+        for more in [&[0xa2, 2, 5, 0][..], &[0x82, 1, 0], &[5, 0]] {
+            let inside = [&der[2..], more].concat();
+            let longer = [&[0x30, inside.len() as u8], &inside[..]].concat();
+            assert!(PrivateKeyInfo::from_der(&longer).is_err(), "{more:?}");
+        }
+    }
+
+    #[test]
+    fn a_public_key_with_unused_bits_is_refused() {
+        let mut der = key(1, None, true);
+        let at = der.len() - 3;
+        assert_eq!(der[at..], [0, 1, 2]);
+        der[at] = 1;
+        assert!(PrivateKeyInfo::from_der(&der).is_err());
     }
 
     /// Encodes a key of `version`, with optional `attributes` and public key.
-    fn key(version: u32, attributes: Option<&[u8]>, has_public_key: bool) -> Zeroizing<Vec<u8>> {
-        Writer::sequence_of(|w| {
-            w.small(version);
-            AlgorithmIdentifier::new(oid::ED25519).write(w);
-            w.octet_string(b"key");
-            if let Some(attributes) = attributes {
-                w.write(PrivateKeyInfo::ATTRIBUTES, attributes);
-            }
-            if has_public_key {
-                w.write(PrivateKeyInfo::PUBLIC_KEY, &[0, 1, 2]);
-            }
-        })
+    fn key(version: u8, attributes: Option<&[u8]>, has_public_key: bool) -> Vec<u8> {
+        let mut inside = vec![2, 1, version];
+        inside.extend(AlgorithmIdentifier::new(oid::ED25519).to_der().unwrap());
+        inside.extend(b"\x04\x03key");
+        if let Some(attributes) = attributes {
+            inside.extend([&[0xa0, attributes.len() as u8], attributes].concat());
+        }
+        if has_public_key {
+            inside.extend([0x81, 3, 0, 1, 2]);
+        }
+        [&[0x30, inside.len() as u8], &inside[..]].concat()
     }
 
     #[test]
@@ -159,37 +198,41 @@ Z9w7lshQhqowtrbLDFw4rXAxZuE=
         let public_key = |version, has_public_key| {
             PrivateKeyInfo::from_der(&key(version, None, has_public_key))
                 .map(|info| info.public_key.map(<[u8]>::to_vec))
+                .ok()
         };
-        assert_eq!(public_key(0, false), Ok(None));
-        assert_eq!(public_key(1, true), Ok(Some(vec![1, 2])));
-        assert_eq!(public_key(1, false), Err(EncodingError::Truncated));
-        assert_eq!(public_key(0, true), Err(EncodingError::TrailingBytes));
-        let attribute = [0x30, 7, 6, 1, 5, 0x31, 2, 5, 0];
-        let of_version_2 = key(1, Some(&attribute), false);
-        assert_eq!(PrivateKeyInfo::from_der(&of_version_2), Err(EncodingError::Truncated));
+        assert_eq!(public_key(0, false), Some(None));
+        assert_eq!(public_key(1, true), Some(Some(vec![1, 2])));
+        assert_eq!((public_key(1, false), public_key(0, true)), (None, None));
+        assert!(PrivateKeyInfo::from_der(&key(1, Some(&ATTRIBUTE), false)).is_err());
     }
+
+    /// An attribute with the name 1.2.3 and the value NULL.
+    const ATTRIBUTE: [u8; 10] = [0x30, 8, 6, 2, 0x2a, 3, 0x31, 2, 5, 0];
 
     #[test]
     fn attributes_are_der() {
-        let one = [0x30, 7, 6, 1, 5, 0x31, 2, 5, 0];
-        let long = [0x30, 10, 6, 2, 0x2a, 3, 0x31, 4, 5, 0, 5, 0];
-        for attributes in [&one[..], &long, &[&one[..], &long].concat()] {
+        let long = &[0x30, 12, 6, 3, 0x2a, 0x81, 4, 0x31, 5, 5, 0, 4, 1, 9];
+        for attributes in [&ATTRIBUTE[..], long, &[&ATTRIBUTE[..], long].concat()] {
             let der = key(0, Some(attributes), false);
             let info = PrivateKeyInfo::from_der(&der).unwrap();
-            assert_eq!(info.to_der(), key(0, None, false), "they are passed over");
+            assert_eq!(*info.to_der(), key(0, None, false), "they are passed over");
             assert!(PrivateKeyInfo::from_der(&key(1, Some(attributes), true)).is_ok());
         }
-        let refused: [(&str, &[u8]); 10] = [
+        let refused: [(&str, &[u8]); 14] = [
             ("no attribute", &[]),
             ("an empty one", &[0x30, 0]),
             ("garbage", &[0x30, 3, 0xff, 0xff, 0xff]),
-            ("no values", &[0x30, 3, 6, 1, 5]),
-            ("a set without values", &[0x30, 5, 6, 1, 5, 0x31, 0]),
-            ("a value that is cut", &[0x30, 7, 6, 1, 5, 0x31, 2, 5, 1]),
-            ("a value without a length", &[0x30, 6, 6, 1, 5, 0x31, 1, 5]),
-            ("a name that is none", &[0x30, 7, 6, 1, 0x80, 0x31, 2, 5, 0]),
-            ("something behind the values", &[0x30, 9, 6, 1, 5, 0x31, 2, 5, 0, 5, 0]),
-            ("another type behind the attribute", &[0x30, 7, 6, 1, 5, 0x31, 2, 5, 0, 5, 0]),
+            ("no values", &[0x30, 4, 6, 2, 0x2a, 3]),
+            ("a set without values", &[0x30, 6, 6, 2, 0x2a, 3, 0x31, 0]),
+            ("a sequence of values", &[0x30, 8, 6, 2, 0x2a, 3, 0x30, 2, 5, 0]),
+            ("a value that is cut", &[0x30, 8, 6, 2, 0x2a, 3, 0x31, 2, 5, 1]),
+            ("a value without a length", &[0x30, 7, 6, 2, 0x2a, 3, 0x31, 1, 5]),
+            ("a value with a large tag", &[0x30, 9, 6, 2, 0x2a, 3, 0x31, 3, 0x9f, 31, 0]),
+            ("a name that is none", &[0x30, 8, 6, 2, 0x2a, 0x83, 0x31, 2, 5, 0]),
+            ("a name with a number too large", &[0x30, 8, 6, 2, 0x80, 3, 0x31, 2, 5, 0]),
+            ("a name with leading zeros", &[0x30, 9, 6, 3, 0x2a, 0x80, 3, 0x31, 2, 5, 0]),
+            ("something behind the values", &[0x30, 10, 6, 2, 0x2a, 3, 0x31, 2, 5, 0, 5, 0]),
+            ("another type behind the attribute", &[0x30, 8, 6, 2, 0x2a, 3, 0x31, 2, 5, 0, 5, 0]),
         ];
         for (why, attributes) in refused {
             assert!(PrivateKeyInfo::from_der(&key(0, Some(attributes), false)).is_err(), "{why}");

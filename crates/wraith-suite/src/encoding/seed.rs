@@ -4,40 +4,36 @@
 //! This crate writes the form with the seed only, and reads the two forms that contain a seed. An
 //! expanded key without a seed is rejected, because the seed cannot be recovered from it.
 
+use der::asn1::OctetStringRef;
+use der::{Choice, Decode as _, Encode as _, Sequence};
 use zeroize::Zeroizing;
 
-use super::EncodingError;
-use super::der::{self, Reader, SEQUENCE, Writer};
-
-const SEED: u8 = der::context(0);
-
-/// A seed, and the expanded key beside it, if any. Neither their lengths nor their match has been
-/// checked.
-pub(crate) struct Seed<'a> {
-    pub(crate) seed: &'a [u8],
-    pub(crate) expanded: Option<&'a [u8]>,
+#[derive(Choice)]
+enum Private<'a> {
+    #[asn1(context_specific = "0", tag_mode = "IMPLICIT")]
+    Seed(&'a OctetStringRef),
+    Both(Both<'a>),
 }
 
-impl<'a> Seed<'a> {
-    /// Parses all of `der`.
-    pub(crate) fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
-        let mut reader = Reader::new(der);
-        let found = if reader.peek() == Some(SEQUENCE) {
-            let mut both = reader.sequence()?;
-            let (seed, expanded) = (both.octet_string()?, Some(both.octet_string()?));
-            both.finish()?;
-            Self { seed, expanded }
-        } else {
-            Self { seed: reader.read(SEED)?, expanded: None }
-        };
-        reader.finish()?;
-        Ok(found)
-    }
+#[derive(Sequence)]
+struct Both<'a> {
+    #[asn1(type = "OCTET STRING")]
+    seed: &'a [u8],
+    #[asn1(type = "OCTET STRING")]
+    expanded: &'a [u8],
+}
+
+/// Parses all of `der`. Returns the seed, and the expanded key beside it, if any. Neither their
+/// lengths nor their match has been checked.
+pub(crate) fn from_der(der: &[u8]) -> der::Result<(&[u8], Option<&[u8]>)> {
+    Ok(match Private::from_der(der)? {
+        Private::Seed(seed) => (seed.as_bytes(), None),
+        Private::Both(Both { seed, expanded }) => (seed, Some(expanded)),
+    })
 }
 
 /// Returns the DER encoding of `seed` without an expanded key.
 pub(crate) fn to_der(seed: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut writer = Writer::new();
-    writer.write(SEED, seed);
-    writer.finish()
+    let der = OctetStringRef::new(seed).and_then(|seed| Private::Seed(seed).to_der());
+    Zeroizing::new(der.expect("seeds are small"))
 }

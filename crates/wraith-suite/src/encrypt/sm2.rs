@@ -3,10 +3,12 @@
 //! A ciphertext consists of the point C1 (65 bytes, uncompressed), the encrypted message C2 (as
 //! long as the message) and the hash C3 (32 bytes). [`Layout`] gives their order and encoding.
 
+use der::asn1::UintRef;
+use der::{Decode as _, Encode as _, Sequence};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Algorithm, EncryptError};
-use crate::encoding::der::{Reader, Writer};
+use crate::encoding::signature::write_padded;
 use crate::hash::Sm3;
 use crate::sm2::{KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret, random_scalar};
 use wraith_kernels::sm2::{self as kernel, Scalar};
@@ -228,6 +230,17 @@ impl SharedPoint {
     }
 }
 
+/// A ciphertext in [`Layout::Der`].
+#[derive(Sequence)]
+struct DerCiphertext<'a> {
+    x: UintRef<'a>,
+    y: UintRef<'a>,
+    #[asn1(type = "OCTET STRING")]
+    hash: &'a [u8],
+    #[asn1(type = "OCTET STRING")]
+    text: &'a [u8],
+}
+
 /// A parsed ciphertext.
 struct CiphertextParts<'a> {
     point: [u8; POINT_BYTES],
@@ -253,16 +266,12 @@ impl<'a> CiphertextParts<'a> {
     }
 
     fn read_der(ciphertext: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::of_sequence(ciphertext).ok()?;
+        let DerCiphertext { x, y, hash, text } = DerCiphertext::from_der(ciphertext).ok()?;
         let mut point = [0; POINT_BYTES];
         point[0] = 4;
-        for half in point[1..].chunks_exact_mut(SCALAR_BYTES) {
-            let number = reader.unsigned().ok()?;
-            half[SCALAR_BYTES.checked_sub(number.len())?..].copy_from_slice(number);
+        for (half, number) in point[1..].chunks_exact_mut(SCALAR_BYTES).zip([x, y]) {
+            write_padded(number, half)?;
         }
-        let hash = reader.octet_string().ok()?;
-        let text = reader.octet_string().ok()?;
-        reader.finish().ok()?;
         (hash.len() == HASH_BYTES && text.len() <= MESSAGE_MAX).then_some(Self {
             point,
             hash,
@@ -276,10 +285,9 @@ impl<'a> CiphertextParts<'a> {
             Layout::C1C3C2 => [&self.point, self.hash, self.text].concat(),
             Layout::C1C2C3 => [&self.point, self.text, self.hash].concat(),
             Layout::Der => {
-                let mut der = Writer::sequence_of(|w| {
-                    w.unsigned(x).unsigned(y).octet_string(self.hash).octet_string(self.text);
-                });
-                std::mem::take(&mut *der)
+                let [x, y] = [x, y].map(|number| UintRef::new(number).expect("it is small"));
+                let parts = DerCiphertext { x, y, hash: self.hash, text: self.text };
+                parts.to_der().expect("the text has at most MESSAGE_MAX bytes")
             }
         }
     }

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::Algorithm;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
-use crate::encoding::seed::{self, Seed};
+use crate::encoding::seed;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 /// Content of a private key file. The parts have not been checked.
@@ -27,9 +27,9 @@ pub(super) struct Private<'a> {
 
 const fn identifier(algorithm: Algorithm) -> Option<AlgorithmIdentifier<'static>> {
     Some(AlgorithmIdentifier::new(match algorithm {
-        Algorithm::MlKem512 => const { &oid::nist_kem(1) },
-        Algorithm::MlKem768 => const { &oid::nist_kem(2) },
-        Algorithm::MlKem1024 => const { &oid::nist_kem(3) },
+        Algorithm::MlKem512 => oid::nist_kem(1),
+        Algorithm::MlKem768 => oid::nist_kem(2),
+        Algorithm::MlKem1024 => oid::nist_kem(3),
         Algorithm::XWing => oid::X_WING,
         Algorithm::X25519MlKem768 => return None,
     }))
@@ -54,7 +54,7 @@ pub(super) fn read_pkcs8(algorithm: Algorithm, der: &[u8]) -> Option<Private<'_>
     if algorithm == Algorithm::XWing {
         return Some(Private { seed: info.private_key, expanded: None, public });
     }
-    let Seed { seed, expanded } = Seed::from_der(info.private_key).ok()?;
+    let (seed, expanded) = seed::from_der(info.private_key).ok()?;
     Some(Private { seed, expanded, public })
 }
 

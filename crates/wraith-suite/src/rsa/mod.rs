@@ -21,11 +21,11 @@
 use std::fmt;
 use std::ops::Deref;
 
+use der::Decode as _;
+use der::asn1::{AnyRef, SequenceRef, UintRef};
 use wraith_aws_lc::rsa as aws;
 use zeroize::Zeroizing;
 
-use crate::encoding::EncodingError;
-use crate::encoding::der::Reader;
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
@@ -43,10 +43,8 @@ pub(crate) const BITS_DEFAULT: u32 = 3072;
 /// The public exponent of new keys, 2^16 + 1.
 const E: u64 = 65_537;
 
-/// NULL, the algorithm parameters of RSA.
-const PARAMETERS: [u8; 2] = [5, 0];
 const IDENTIFIER: AlgorithmIdentifier<'static> =
-    AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&PARAMETERS) };
+    AlgorithmIdentifier { oid: oid::RSA, parameters: Some(AnyRef::NULL) };
 
 /// Returns the key if its modulus has an allowed length.
 fn allowed(key: aws::Key) -> Option<aws::Key> {
@@ -82,7 +80,7 @@ impl PrivateKey {
     /// Parses an RSAPrivateKey (RFC 8017 §A.1.2, DER). Returns `None` if it is malformed, or its
     /// numbers are not consistent.
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
-        if !is_whole(der).is_ok_and(|is_whole| is_whole) {
+        if !is_whole(der) {
             return None;
         }
         let key = aws::Key::from_private_der(der).and_then(allowed)?;
@@ -117,15 +115,19 @@ impl PrivateKey {
 /// zero, and the private exponent is no longer than the modulus.
 ///
 /// AWS-LC also accepts keys with zeros, which it cannot check.
-fn is_whole(der: &[u8]) -> Result<bool, EncodingError> {
-    let mut reader = Reader::of_sequence(der)?;
-    let version = reader.small()?;
-    let mut number = || reader.unsigned();
-    let [n, e, d] = [number()?, number()?, number()?];
-    let [p, q, d_p, d_q, q_inverse] = [number()?, number()?, number()?, number()?, number()?];
-    reader.finish()?;
-    let has_all = [n, e, d, p, q, d_p, d_q, q_inverse].iter().all(|number| !number.is_empty());
-    Ok(version == 0 && has_all && d.len() <= n.len())
+fn is_whole(der: &[u8]) -> bool {
+    let numbers = numbers(der).unwrap_or_default();
+    let [version, n, e, d, of_primes @ ..] = &numbers[..] else { return false };
+    let is_zero = |number: &UintRef<'_>| number.as_bytes() == [0];
+    of_primes.len() == 5
+        && is_zero(version)
+        && ![n, e, d].into_iter().chain(of_primes).any(is_zero)
+        && d.len() <= n.len()
+}
+
+/// Returns the numbers of an RSAPrivateKey.
+fn numbers(der: &[u8]) -> der::Result<Vec<UintRef<'_>>> {
+    Vec::from_der(der)
 }
 
 /// A public key. The operations are those of AWS-LC's key.
@@ -148,7 +150,7 @@ impl Deref for PublicKey {
 impl PublicKey {
     /// Parses an RSAPublicKey (RFC 8017 §A.1.1, DER).
     pub(crate) fn from_pkcs1(der: &[u8]) -> Option<Self> {
-        Reader::of_sequence(der).ok()?;
+        <&SequenceRef>::from_der(der).ok()?;
         aws::Key::from_public_der(der).and_then(allowed).map(Self)
     }
 

@@ -6,9 +6,9 @@ use crate::bignum::Uint;
 /// Returns the numbers of a key in the order of RFC 8017 §A.1.2: n, e, d, p, q.
 fn numbers(key: &PrivateKey) -> [Uint; 5] {
     let der = key.to_pkcs1();
-    let mut reader = Reader::of_sequence(&der).unwrap();
-    assert_eq!(reader.small(), Ok(0), "the version");
-    [(); 5].map(|()| Uint::from_be_bytes(reader.unsigned().unwrap()).unwrap())
+    let numbers = super::numbers(&der).unwrap();
+    assert_eq!(numbers[0].as_bytes(), [0], "the version");
+    [1, 2, 3, 4, 5].map(|at| Uint::from_be_bytes(numbers[at].as_bytes()).unwrap())
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! Common code of Ed25519 and Ed448: seeds and points as keys, and their encodings (RFC 8410).
 
+use der::asn1::{ObjectIdentifier, OctetStringRef};
+use der::{Decode as _, Encode as _};
 use zeroize::Zeroizing;
 
 use super::{Algorithm, SignError};
-use crate::encoding::der::{OCTET_STRING, Reader, Writer};
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 /// Names of one algorithm.
 pub(super) struct Names {
     pub(super) algorithm: Algorithm,
-    pub(super) oid: &'static [u8],
+    pub(super) oid: ObjectIdentifier,
 }
 
 impl Names {
@@ -23,9 +24,9 @@ impl Names {
     }
 
     pub(super) fn to_pkcs8(&self, seed: &[u8]) -> Zeroizing<Vec<u8>> {
-        let mut inside = Writer::new();
-        inside.write(OCTET_STRING, seed);
-        PrivateKeyInfo::new(self.identifier(), &inside.finish()).to_der()
+        let inside = OctetStringRef::new(seed).and_then(|seed| seed.to_der());
+        let inside = Zeroizing::new(inside.expect("seeds are small"));
+        PrivateKeyInfo::new(self.identifier(), &inside).to_der()
     }
 
     /// Returns the seed in a PKCS #8, and the public key, if present.
@@ -34,10 +35,9 @@ impl Names {
         der: &'a [u8],
     ) -> Result<(&'a [u8], Option<&'a [u8]>), SignError> {
         let info = PrivateKeyInfo::from_der(der).map_err(|_| self.invalid())?;
-        let mut reader = Reader::new(info.private_key);
-        let seed = reader.octet_string().map_err(|_| self.invalid())?;
-        let is_ours = info.algorithm == self.identifier() && reader.finish().is_ok();
-        if is_ours { Ok((seed, info.public_key)) } else { Err(self.invalid()) }
+        let seed = <&OctetStringRef>::from_der(info.private_key).map_err(|_| self.invalid())?;
+        let is_ours = info.algorithm == self.identifier();
+        if is_ours { Ok((seed.as_bytes(), info.public_key)) } else { Err(self.invalid()) }
     }
 
     pub(super) fn to_spki(&self, key: &[u8]) -> Vec<u8> {

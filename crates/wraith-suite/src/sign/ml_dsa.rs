@@ -8,6 +8,7 @@ mod mu;
 
 use std::fmt;
 
+use der::asn1::ObjectIdentifier;
 use wraith_aws_lc::ml_dsa as aws;
 use zeroize::Zeroizing;
 
@@ -16,7 +17,7 @@ pub use mu::{MU_BYTES, Mu};
 use super::{Algorithm, SignError, context_bytes};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
-use crate::encoding::seed::{self, Seed};
+use crate::encoding::seed;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 pub use aws::{SEED_BYTES, Set};
@@ -29,7 +30,7 @@ const fn algorithm(set: Set) -> Algorithm {
     }
 }
 
-const fn oid(set: Set) -> [u8; 9] {
+const fn oid(set: Set) -> ObjectIdentifier {
     oid::nist_signature(match set {
         Set::MlDsa44 => 17,
         Set::MlDsa65 => 18,
@@ -83,11 +84,10 @@ impl SigningKey {
     /// seed.
     pub fn from_pkcs8(set: Set, der: &[u8]) -> Result<Self, SignError> {
         let info = PrivateKeyInfo::from_der(der).map_err(|_| invalid_key(set))?;
-        if info.algorithm != AlgorithmIdentifier::new(&oid(set)) {
+        if info.algorithm != AlgorithmIdentifier::new(oid(set)) {
             return Err(invalid_key(set));
         }
-        let Seed { seed, expanded } =
-            Seed::from_der(info.private_key).map_err(|_| invalid_key(set))?;
+        let (seed, expanded) = seed::from_der(info.private_key).map_err(|_| invalid_key(set))?;
         let key = Self::from_raw(set, seed)?;
         let belongs = expanded.is_none_or(|bytes| crate::equal(&key.key.expanded(), bytes))
             && info.public_key.is_none_or(|public| public == key.key.public());
@@ -138,7 +138,7 @@ impl super::SigningKey for SigningKey {
 
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
         let inside = seed::to_der(&self.seed[..]);
-        PrivateKeyInfo::new(AlgorithmIdentifier::new(&oid(self.set)), &inside).to_der()
+        PrivateKeyInfo::new(AlgorithmIdentifier::new(oid(self.set)), &inside).to_der()
     }
 }
 
@@ -167,7 +167,7 @@ impl VerifyingKey {
     /// Parses a key in SubjectPublicKeyInfo (DER, RFC 9881 §4).
     pub fn from_spki(set: Set, der: &[u8]) -> Result<Self, SignError> {
         let info = SubjectPublicKeyInfo::from_der(der).map_err(|_| invalid_key(set))?;
-        if info.algorithm != AlgorithmIdentifier::new(&oid(set)) {
+        if info.algorithm != AlgorithmIdentifier::new(oid(set)) {
             return Err(invalid_key(set));
         }
         Self::from_raw(set, info.key)
@@ -217,8 +217,7 @@ impl super::VerifyingKey for VerifyingKey {
     }
 
     fn to_spki(&self) -> Vec<u8> {
-        let oid = oid(self.set);
-        let algorithm = AlgorithmIdentifier::new(&oid);
+        let algorithm = AlgorithmIdentifier::new(oid(self.set));
         SubjectPublicKeyInfo { algorithm, key: &self.to_raw() }.to_der()
     }
 }

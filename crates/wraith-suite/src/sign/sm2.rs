@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
 use super::{Algorithm, SignError};
-use crate::encoding::der::{Reader, Writer};
+use crate::encoding::signature;
 use crate::hash::Sm3;
 use crate::sm2::{Public, SCALAR_BYTES, Secret, random_scalar};
 use wraith_kernels::sm2::{self as kernel, Scalar};
@@ -142,12 +142,7 @@ impl super::SigningKey for SigningKey {
     }
 
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
-        let signature = self.sign_fixed(message);
-        let (r, s) = signature.split_at(SCALAR_BYTES);
-        let mut der = Writer::sequence_of(|w| {
-            w.unsigned(r).unsigned(s);
-        });
-        Ok(std::mem::take(&mut *der))
+        Ok(signature::to_der(&self.sign_fixed(message)))
     }
 
     fn verifying_key(&self) -> Box<dyn super::VerifyingKey> {
@@ -228,7 +223,7 @@ impl super::VerifyingKey for VerifyingKey {
     }
 
     fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError> {
-        let raw = raw_signature(signature).ok_or(SignError::Unauthentic)?;
+        let raw = signature::from_der(signature, SCALAR_BYTES).ok_or(SignError::Unauthentic)?;
         self.verify_fixed(message, &raw)
     }
 
@@ -239,18 +234,6 @@ impl super::VerifyingKey for VerifyingKey {
     fn to_spki(&self) -> Vec<u8> {
         self.public.to_spki()
     }
-}
-
-/// Converts a signature from DER to r ‖ s.
-fn raw_signature(der: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
-    let mut reader = Reader::of_sequence(der).ok()?;
-    let mut raw = [0; SIGNATURE_BYTES];
-    for half in raw.chunks_exact_mut(SCALAR_BYTES) {
-        let number = reader.unsigned().ok()?;
-        half[SCALAR_BYTES.checked_sub(number.len())?..].copy_from_slice(number);
-    }
-    reader.finish().ok()?;
-    Some(raw)
 }
 
 fn owner(public: &Public, identity: &[u8]) -> Result<[u8; 32], SignError> {

@@ -10,9 +10,9 @@ use std::fmt;
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::encoding::der::{self, Reader, Writer};
 use crate::encoding::oid;
 use crate::encoding::pkcs8::PrivateKeyInfo;
+use crate::encoding::sec1::{self, EcPrivateKey};
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 use crate::hash::{Sha512, Sm3};
 use wraith_kernels::sm2::{self as kernel, Affine, Scalar};
@@ -72,15 +72,14 @@ impl Public {
 
     pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
         let info = SubjectPublicKeyInfo::from_der(der).ok()?;
-        if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, oid::SM2) {
+        if info.algorithm != AlgorithmIdentifier::of_curve(&oid::SM2) {
             return None;
         }
         Self::from_bytes(info.key)
     }
 
     pub(crate) fn to_spki(self) -> Vec<u8> {
-        let curve = curve();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
+        let algorithm = AlgorithmIdentifier::of_curve(&oid::SM2);
         SubjectPublicKeyInfo { algorithm, key: &self.to_bytes() }.to_der()
     }
 
@@ -108,13 +107,6 @@ const CURVE: [u8; 64] = [
     0x28, 0xe9, 0xfa, 0x9e, 0x9d, 0x9f, 0x5e, 0x34, 0x4d, 0x5a, 0x9e, 0x4b, 0xcf, 0x65, 0x09, 0xa7,
     0xf3, 0x97, 0x89, 0xf5, 0x15, 0xab, 0x8f, 0x92, 0xdd, 0xbc, 0xbd, 0x41, 0x4d, 0x94, 0x0e, 0x93,
 ];
-
-/// Returns the curve's identifier as an algorithm parameter.
-fn curve() -> Zeroizing<Vec<u8>> {
-    let mut writer = Writer::new();
-    writer.oid(oid::SM2);
-    writer.finish()
-}
 
 /// A private key with its public half. Wiped when dropped.
 #[derive(Clone)]
@@ -145,9 +137,6 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    const PUBLIC_KEY: u8 = der::context_constructed(1);
-    const PARAMETERS: u8 = der::context_constructed(0);
-
     /// Generates a key.
     pub(crate) fn generate() -> Self {
         loop {
@@ -177,7 +166,7 @@ impl Secret {
     /// Parses a PKCS #8 that contains an ECPrivateKey (RFC 5915).
     pub(crate) fn from_pkcs8(der: &[u8]) -> Option<Self> {
         let info = PrivateKeyInfo::from_der(der).ok()?;
-        if !info.algorithm.is_of(oid::EC_PUBLIC_KEY, oid::SM2) {
+        if info.algorithm != AlgorithmIdentifier::of_curve(&oid::SM2) {
             return None;
         }
         let secret = Self::from_sec1(info.private_key)?;
@@ -187,35 +176,14 @@ impl Secret {
 
     /// Parses an ECPrivateKey (RFC 5915). Its curve and public half, if present, must match.
     pub(crate) fn from_sec1(der: &[u8]) -> Option<Self> {
-        let mut reader = Reader::of_sequence(der).ok()?;
-        if reader.small() != Ok(1) {
-            return None;
-        }
-        let secret = Self::from_bytes(reader.octet_string().ok()?)?;
-        if let Some(parameters) = reader.optional(Self::PARAMETERS).ok()?
-            && parameters != &curve()[..]
-        {
-            return None;
-        }
-        if let Some(mut public) = reader.optional(Self::PUBLIC_KEY).ok()?.map(Reader::new)
-            && (Public::from_bytes(public.bit_string().ok()?) != Some(secret.public)
-                || public.finish().is_err())
-        {
-            return None;
-        }
-        reader.finish().ok()?;
-        Some(secret)
+        let key = EcPrivateKey::of_curve(&oid::SM2, der)?;
+        let secret = Self::from_bytes(key.scalar)?;
+        let belongs = |point| Public::from_bytes(point) == Some(secret.public);
+        key.point.is_none_or(belongs).then_some(secret)
     }
 
     pub(crate) fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
-        let key = Writer::sequence_of(|w| {
-            w.small(1).octet_string(&self.to_bytes()).nested(Self::PUBLIC_KEY, |w| {
-                w.bit_string(&self.public.to_bytes());
-            });
-        });
-        let curve = curve();
-        let algorithm = AlgorithmIdentifier { oid: oid::EC_PUBLIC_KEY, parameters: Some(&curve) };
-        PrivateKeyInfo::new(algorithm, &key).to_der()
+        sec1::to_pkcs8(&oid::SM2, &self.to_bytes(), &self.public.to_bytes())
     }
 }
 

@@ -1,7 +1,7 @@
 //! RSA encryption with the vectors of Wycheproof.
 
 use wraith_suite::bignum::Uint;
-use wraith_suite::encoding::der::Reader;
+use wraith_suite::encoding::der::{Decode as _, asn1::UintRef};
 use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
 use wraith_suite::encrypt::rsa::{DecryptionKey, EncryptionKey, Hash};
 use wraith_suite::encrypt::{
@@ -114,7 +114,8 @@ fn only_numbers_from_2_to_n_less_2_are_opened() {
     let key = rsa_pkcs1::DecryptionKey::generate(2048).unwrap();
     let spki = key.encryption_key().to_spki();
     let inside = SubjectPublicKeyInfo::from_der(&spki).unwrap().key;
-    let n = Uint::from_be_bytes(Reader::of_sequence(inside).unwrap().unsigned().unwrap()).unwrap();
+    let n =
+        Uint::from_be_bytes(Vec::<UintRef<'_>>::from_der(inside).unwrap()[0].as_bytes()).unwrap();
     let opened = |number: &Uint| {
         let mut ciphertext = [0; 256];
         number.write_be_bytes(&mut ciphertext).unwrap();

@@ -1,7 +1,8 @@
 //! Files of RSA keys with chosen numbers.
 
 use wraith_suite::bignum::Uint;
-use wraith_suite::encoding::der::{Reader, Writer};
+use wraith_suite::encoding::der::asn1::{Any, AnyRef, UintRef};
+use wraith_suite::encoding::der::{Decode as _, Encode as _};
 use wraith_suite::encoding::oid;
 use wraith_suite::encoding::pkcs8::PrivateKeyInfo;
 use wraith_suite::encoding::spki::AlgorithmIdentifier;
@@ -22,21 +23,15 @@ const Q_INVERSE: usize = 8;
 
 /// Returns the numbers of an RSAPrivateKey.
 fn numbers(der: &[u8]) -> Vec<Uint> {
-    let mut reader = Reader::of_sequence(der).unwrap();
-    let mut numbers = vec![];
-    while reader.peek().is_some() {
-        numbers.push(Uint::from_be_bytes(reader.unsigned().unwrap()).unwrap());
-    }
-    numbers
+    let numbers = Vec::<UintRef<'_>>::from_der(der).unwrap();
+    numbers.iter().map(|number| Uint::from_be_bytes(number.as_bytes()).unwrap()).collect()
 }
 
 fn pkcs1(numbers: &[Uint]) -> Vec<u8> {
-    Writer::sequence_of(|w| {
-        for number in numbers {
-            w.unsigned(&number.to_be_bytes());
-        }
-    })
-    .to_vec()
+    // The zero in front is for the number zero, which has no bytes.
+    let bytes: Vec<_> = numbers.iter().map(|n| [&[0], &n.to_be_bytes()[..]].concat()).collect();
+    let numbers: Vec<_> = bytes.iter().map(|bytes| UintRef::new(bytes).unwrap()).collect();
+    numbers.to_der().unwrap()
 }
 
 /// Returns the numbers of a new key.
@@ -47,7 +42,7 @@ fn made() -> Vec<Uint> {
 /// Reads the key of these numbers from every format. Either all succeed or all fail.
 fn read(numbers: &[Uint]) -> Option<SigningKey> {
     let der = pkcs1(numbers);
-    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&[5, 0]) };
+    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(AnyRef::NULL) };
     let pkcs8 = PrivateKeyInfo::new(algorithm, &der).to_der();
     let key = SigningKey::from_pkcs1(Scheme::PssSha256, &der).ok();
     let is_read = [
@@ -90,18 +85,9 @@ fn a_key_of_three_primes_is_refused() {
     // An RSAPrivateKey of version 1 has a sequence of further primes; one of version 0 has none.
     let mut made = made();
     let with_others = |made: &[Uint]| {
-        let der = pkcs1(made);
-        let mut inside = Reader::of_sequence(&der).unwrap();
-        Writer::sequence_of(|w| {
-            while inside.peek().is_some() {
-                w.raw(inside.element().unwrap());
-            }
-            w.sequence(|w| {
-                w.sequence(|w| {
-                    w.small(3).small(1).small(1);
-                });
-            });
-        })
+        let mut values = Vec::<Any>::from_der(&pkcs1(made)).unwrap();
+        values.push(Any::encode_from(&vec![vec![3u8, 1, 1]]).unwrap());
+        values.to_der().unwrap()
     };
     let is_read = |der: &[u8]| SigningKey::from_pkcs1(Scheme::PssSha256, der).is_ok();
     assert!(is_read(&pkcs1(&made)) && !is_read(&with_others(&made)));
@@ -164,7 +150,7 @@ fn either_prime_may_be_the_larger_one() {
     assert!(changed[P] < changed[Q]);
     is_of(&read(&changed).unwrap(), &made, &changed);
     let der = pkcs1(&changed);
-    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(&[5, 0]) };
+    let algorithm = AlgorithmIdentifier { oid: oid::RSA, parameters: Some(AnyRef::NULL) };
     let pkcs8 = PrivateKeyInfo::new(algorithm, &der).to_der();
     let key = rsa_pkcs1::DecryptionKey::from_pkcs8(&pkcs8).unwrap();
     let sealed = key.encryption_key().encrypt(b"text").unwrap();

@@ -77,7 +77,7 @@ impl VerifyingKey {
         let oid = oid::nist_signature(parameters(algorithm)?.oid);
         SubjectPublicKeyInfo::from_der(der)
             .ok()
-            .filter(|info| info.algorithm == AlgorithmIdentifier::new(&oid))
+            .filter(|info| info.algorithm == AlgorithmIdentifier::new(oid))
             .ok_or(SignError::InvalidKey { algorithm })
             .and_then(|info| Self::from_raw(algorithm, info.key))
     }
@@ -142,7 +142,7 @@ impl super::VerifyingKey for VerifyingKey {
 
     fn to_spki(&self) -> Vec<u8> {
         let oid = oid::nist_signature(self.hashes.parameters.oid);
-        let algorithm = AlgorithmIdentifier::new(&oid);
+        let algorithm = AlgorithmIdentifier::new(oid);
         SubjectPublicKeyInfo { algorithm, key: &self.to_raw() }.to_der()
     }
 }
@@ -216,7 +216,7 @@ impl SigningKey {
         let invalid = SignError::InvalidKey { algorithm };
         let info = PrivateKeyInfo::from_der(der)
             .ok()
-            .filter(|info| info.algorithm == AlgorithmIdentifier::new(&oid))
+            .filter(|info| info.algorithm == AlgorithmIdentifier::new(oid))
             .ok_or(invalid)?;
         let key = Self::from_raw(algorithm, info.private_key)?;
         let own = super::VerifyingKey::to_raw(&key.public);
@@ -321,7 +321,7 @@ impl super::SigningKey for SigningKey {
 
     fn to_pkcs8(&self) -> Zeroizing<Vec<u8>> {
         let oid = oid::nist_signature(self.public.hashes.parameters.oid);
-        PrivateKeyInfo::new(AlgorithmIdentifier::new(&oid), &self.to_raw()).to_der()
+        PrivateKeyInfo::new(AlgorithmIdentifier::new(oid), &self.to_raw()).to_der()
     }
 }
 
