@@ -97,8 +97,8 @@ fn run(operation: &Operation, args: &Args) -> Result<()> {
         return Ok(());
     };
     process::warm_up(&prepared);
-    for (index, secret) in prepared.secrets.iter().enumerate() {
-        let pid = process::counted(&prepared, index, tool, args.trace.as_deref())?;
+    let pids = process::counted(&prepared, tool, args.trace.as_deref())?;
+    for (secret, pid) in prepared.secrets.iter().zip(pids) {
         println!("run\t{}\t{}\t{pid}", operation.name, secret.name);
     }
     Ok(())

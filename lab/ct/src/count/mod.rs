@@ -14,7 +14,9 @@ pub mod operations;
 pub mod process;
 pub mod secrets;
 
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 
 use secrets::{Draw, Secret};
 
@@ -25,6 +27,8 @@ type Run = Box<dyn Fn(&[u8])>;
 pub struct Prepared {
     /// The secrets, all of one length.
     pub secrets: Vec<Secret>,
+    /// What comes before the operation and is not counted, with the bytes of a secret.
+    pub before: Option<Run>,
     /// Runs the operation with the bytes of a secret.
     pub run: Run,
 }
@@ -112,7 +116,21 @@ impl Operation {
 
 /// Returns secrets together with what runs on them.
 pub fn prepared(secrets: Vec<Secret>, run: impl Fn(&[u8]) + 'static) -> Option<Prepared> {
-    Some(Prepared { secrets, run: Box::new(run) })
+    Some(Prepared { secrets, before: None, run: Box::new(run) })
+}
+
+/// Returns secrets with what makes a key of each, and what is counted with that key. All keys are at
+/// one address.
+pub fn prepared_keys<K: 'static>(
+    secrets: Vec<Secret>,
+    key: impl Fn(&[u8]) -> K + 'static,
+    run: impl Fn(&K) + 'static,
+) -> Option<Prepared> {
+    let place = Rc::new(RefCell::new(None));
+    let kept = Rc::clone(&place);
+    let before: Run = Box::new(move |bytes| *kept.borrow_mut() = Some(key(bytes)));
+    let run: Run = Box::new(move |_| run(place.borrow().as_ref().expect("the key was made")));
+    Some(Prepared { secrets, before: Some(before), run })
 }
 
 /// Returns all operations, and the leaks.

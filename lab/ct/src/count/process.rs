@@ -32,8 +32,9 @@ pub enum Tool {
 
 /// Runs the operation once, so that everything is computed that it computes only once.
 pub fn warm_up(prepared: &Prepared) {
-    let mut buffer = prepared.secrets[0].bytes.clone();
-    run(prepared, 0, &mut buffer);
+    let bytes = &prepared.secrets[0].bytes;
+    prepared.before.iter().for_each(|before| before(bytes));
+    (prepared.run)(black_box(bytes));
 }
 
 /// Makes forks keep the state of AWS-LC's random generator, so that all runs of an operation draw
@@ -68,54 +69,58 @@ pub fn fix_randomness() -> Result<()> {
     Ok(())
 }
 
-/// Copies a secret into `buffer`, where each run finds its own, and runs the operation.
-fn run(prepared: &Prepared, secret: usize, buffer: &mut [u8]) {
-    buffer.copy_from_slice(&prepared.secrets[secret].bytes);
-    (prepared.run)(black_box(buffer));
-}
-
-/// Runs the operation with a secret in a new process and returns the ID of the process.
+/// Runs the operation with each secret in a new process and returns the IDs of the processes.
 ///
-/// With [`Tool::Steps`] the process prints `steps PID COUNT PATH` before it ends. PATH is a hash. It
+/// With [`Tool::Steps`] a process prints `steps PID COUNT PATH` before it ends. PATH is a hash. It
 /// writes the addresses of the first million instructions into the folder `trace`, relative to the
 /// program, one a line. So `diff` finds where two paths part, and `addr2line` the code, if the
 /// program has its symbols.
 ///
 /// # Errors
-/// If there is no process, or it fails.
-pub fn counted(
-    prepared: &Prepared,
-    secret: usize,
-    tool: Tool,
-    trace: Option<&Path>,
-) -> Result<i32> {
-    let mut buffer = prepared.secrets[secret].bytes.clone();
-    // SAFETY: this process has one thread, so the new one has all locks free.
-    let pid = unsafe { libc::fork() };
-    ensure!(pid >= 0, "cannot fork: {}", std::io::Error::last_os_error());
-    if pid == 0 {
-        match tool {
-            Tool::Valgrind => {
-                zero_callgrind();
-                run(prepared, secret, &mut buffer);
-            }
-            Tool::Steps => {
-                let (count, path) = steps::counted(|| run(prepared, secret, &mut buffer));
-                report(count, path);
-                if let Some(folder) = trace {
-                    let file = folder.join(std::process::id().to_string());
-                    std::fs::write(file, steps::trace()).expect("a trace can be written");
-                }
+/// If there is no process, or one fails.
+pub fn counted(prepared: &Prepared, tool: Tool, trace: Option<&Path>) -> Result<Vec<i32>> {
+    // The state of the heap decides how many instructions an allocation takes. So nothing is
+    // allocated between two forks.
+    let mut pids = Vec::with_capacity(prepared.secrets.len());
+    // All runs read their secret at the same address, on which copies in the operation depend.
+    let mut buffer = vec![0; prepared.secrets[0].bytes.len()];
+    for secret in &prepared.secrets {
+        // SAFETY: this process has one thread, so the new one has all locks free.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            buffer.copy_from_slice(&secret.bytes);
+            prepared.before.iter().for_each(|before| before(&buffer));
+            count_here(|| (prepared.run)(black_box(&buffer)), tool, trace);
+            // SAFETY: ends this process, without what the parent would do at its end.
+            unsafe { libc::_exit(0) }
+        }
+        ensure!(pid > 0, "cannot fork: {}", std::io::Error::last_os_error());
+        let mut status = 0;
+        // SAFETY: `status` is an integer of this function.
+        let ended = unsafe { libc::waitpid(pid, &mut status, 0) };
+        ensure!(ended == pid && status == 0, "the process of a secret failed with {status}");
+        pids.push(pid);
+    }
+    Ok(pids)
+}
+
+/// Runs the operation of this process. Callgrind counts from the start of the operation to the end
+/// of the process.
+fn count_here(operation: impl FnOnce(), tool: Tool, trace: Option<&Path>) {
+    match tool {
+        Tool::Valgrind => {
+            zero_callgrind();
+            operation();
+        }
+        Tool::Steps => {
+            let (count, path) = steps::counted(operation);
+            report(count, path);
+            if let Some(folder) = trace {
+                let file = folder.join(std::process::id().to_string());
+                std::fs::write(file, steps::trace()).expect("a trace can be written");
             }
         }
-        // SAFETY: ends this process, without what the parent would do at its end.
-        unsafe { libc::_exit(0) }
     }
-    let mut status = 0;
-    // SAFETY: `status` is an integer of this function.
-    let ended = unsafe { libc::waitpid(pid, &mut status, 0) };
-    ensure!(ended == pid && status == 0, "the process of a secret failed with {status}");
-    Ok(pid)
 }
 
 /// Prints the result of single steps at once, beside the lines of the parent.

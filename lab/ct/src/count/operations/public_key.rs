@@ -16,7 +16,7 @@ use wraith_suite::sign::{self, ecdsa, slh_dsa};
 use wraith_suite::{agree::sm2 as exchange, encrypt::rsa as oaep, encrypt::rsa_pkcs1};
 
 use crate::count::secrets::{Draw, ORDER_MAX, Secret};
-use crate::count::{Operation, Prepared, prepared};
+use crate::count::{Operation, Prepared, prepared, prepared_keys};
 
 const MESSAGE: &[u8; 32] = b"a message of thirty-two bytes...";
 
@@ -169,14 +169,13 @@ fn signatures(algorithm: sign::Algorithm) -> Vec<Operation> {
         RsaPssSha256 | RsaPssSha384 | RsaPssSha512 | RsaPkcs1Sha256 | RsaPkcs1Sha384
         | RsaPkcs1Sha512 => {
             vec![Operation::new(&*sign, move |_| {
-                let keys: Vec<_> = rsa_keys()
-                    .iter()
-                    .map(|der| algorithm.signing_key_pkcs8(der).expect("a key"))
-                    .collect();
-                // Blinding is set up by the first signature of a key.
-                keys.iter().for_each(|key| drop(black_box(key.sign(MESSAGE))));
-                prepared(numbered(keys.len()), move |number| {
-                    let key = &keys[usize::from(number[0])];
+                let key = move |der: &[u8]| {
+                    let key = algorithm.signing_key_pkcs8(der).expect("a key");
+                    // The first signature sets up the blinding.
+                    let _ = key.sign(MESSAGE);
+                    key
+                };
+                prepared_keys(rsa_secrets(), key, |key| {
                     black_box(key.sign(MESSAGE).expect("AWS-LC has memory"));
                 })
             })]
@@ -334,14 +333,19 @@ fn sm2() -> [Operation; 3] {
     ]
 }
 
-/// Secrets that are the index of a prepared value.
-fn numbered(count: usize) -> Vec<Secret> {
-    (0..count as u8).map(|number| Secret::new(format!("key {number}"), [number])).collect()
+/// Private keys of RSA, of one length: DER drops the zeros at the front of numbers.
+fn rsa_secrets() -> Vec<Secret> {
+    let keys = rsa_keys();
+    let is_usual = |der: &&Vec<u8>| der.len() == keys[0].len();
+    let named = |(i, der): (usize, &Vec<u8>)| Secret::new(format!("key {i}"), &der[..]);
+    keys.iter().filter(is_usual).enumerate().map(named).collect()
 }
 
 /// The variable with the folder of RSA keys, which take long to generate under valgrind.
 pub const RSA_KEYS: &str = "WRAITH_COUNT_RSA";
 const RSA_LABEL: &str = "PRIVATE KEY";
+/// More than are needed: a key in ten has another length.
+const RSA_KEY_COUNT: usize = 5;
 const RSA_BITS: u32 = 2048;
 const RSA_BYTES: usize = RSA_BITS as usize / 8;
 
@@ -361,7 +365,7 @@ pub fn rsa_keys() -> &'static [Vec<u8>] {
                 key.to_pkcs8().to_vec()
             }
         };
-        (0..3).map(key).collect()
+        (0..RSA_KEY_COUNT).map(key).collect()
     })
 }
 
@@ -402,17 +406,14 @@ fn rsa_decryption() -> [Operation; 4] {
                 black_box(key.decrypt(ciphertext).expect("a number in range"));
             })
         }),
-        Operation::new("encrypt/RSA-PKCS1/key", move |draw| {
-            let keys = rsa_keys().iter().map(|der| {
+        Operation::new("encrypt/RSA-PKCS1/key", |_| {
+            let key = |der: &[u8]| {
                 let key = rsa_pkcs1::DecryptionKey::from_pkcs8(der).expect("a key");
                 let ciphertext = key.public().encrypt(MESSAGE).expect("short enough");
                 let _ = key.decrypt(&ciphertext);
                 (key, ciphertext)
-            });
-            let keys: Vec<_> = keys.collect();
-            let _ = draw;
-            prepared(numbered(keys.len()), move |number| {
-                let (key, ciphertext) = &keys[usize::from(number[0])];
+            };
+            prepared_keys(rsa_secrets(), key, |(key, ciphertext)| {
                 black_box(key.decrypt(ciphertext).expect("a number in range"));
             })
         }),
