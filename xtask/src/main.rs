@@ -50,6 +50,12 @@ enum Command {
     Package(package::Args),
     /// Check what a registry would get of every crate that may be published
     Publishable(publishable::Args),
+    /// Count the instructions of code with secrets for several secrets each (`cargo lab count`)
+    #[command(disable_help_flag = true)]
+    Ct {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Run a command of the lab (`cargo lab`)
     #[command(hide = true, disable_help_flag = true)]
     Lab {
@@ -71,6 +77,7 @@ fn main() -> anyhow::Result<()> {
         Command::Recording(args) => recording::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Publishable(args) => publishable::run(&args),
+        Command::Ct { words } => cargo::lab(&[vec!["count".to_owned()], words].concat()),
         Command::Lab { words } => cargo::lab(&words),
     }
 }

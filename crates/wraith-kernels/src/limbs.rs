@@ -32,9 +32,9 @@ pub(crate) fn subtract_once(limbs: &Limbs, carry: bool, modulus: &Limbs) -> Limb
     std::array::from_fn(|i| difference[i] ^ (keep & (difference[i] ^ limbs[i])))
 }
 
-/// Returns whether `a` is below `b`.
+/// Returns whether `a` is below `b`. `black_box` keeps the compiler from a branch for each limb.
 pub(crate) fn is_below(a: &Limbs, b: &Limbs) -> bool {
-    sub(a, b).1
+    black_box(sub(a, b).1)
 }
 
 /// Returns all ones if the number is zero, else zero.

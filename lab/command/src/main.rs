@@ -5,6 +5,7 @@
 
 mod bench;
 mod ci;
+mod count;
 mod delta;
 mod flood;
 mod guard;
@@ -58,6 +59,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Count the instructions of code with secrets for several secrets each: the counts must be the
+    /// same
+    Count(count::Args),
     /// Count the instructions of the hot paths under callgrind and compare them with the baseline
     Guard(guard::Args),
     /// Run the microbenchmarks and compare them with the figures of other systems
@@ -78,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Command::Flood(args) => flood::run(&args),
         Command::Wire { words } => programs::wire(&words),
         Command::Ct { words } => programs::ct(&words),
+        Command::Count(args) => count::run(&args),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Ci(args) => ci::run(&args),

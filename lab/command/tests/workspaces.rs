@@ -62,6 +62,18 @@ fn the_profiles_are_the_same() {
 }
 
 #[test]
+fn a_package_of_the_product_is_optimized_in_the_tests_of_the_lab_too() {
+    let (product, lab) = (parsed("Cargo.toml"), parsed("lab/Cargo.toml"));
+    let own = versions(&parsed("lab/Cargo.lock"));
+    let (product, lab) = (settings(&product, "dev"), settings(&lab, "dev"));
+    let missing: Vec<_> = product
+        .iter()
+        .filter(|(name, value)| own.contains_key(*name) && lab.get(*name) != Some(value))
+        .collect();
+    assert_eq!(missing, []);
+}
+
+#[test]
 fn a_package_in_both_lock_files_has_the_same_version() {
     let (product, lab) = (versions(&parsed("Cargo.lock")), versions(&parsed("lab/Cargo.lock")));
     // The lab may have further versions, for the programs that it races against.

@@ -66,7 +66,7 @@ fn compare(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 }
 
 /// 2^61 − 1.
-const PRIME: u64 = (1 << 61) - 1;
+pub(crate) const PRIME: u64 = (1 << 61) - 1;
 
 /// Square and multiply, with a multiplication for each set bit: textbook RSA.
 fn exponent(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
@@ -75,17 +75,20 @@ fn exponent(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
         let other = rng.next_u64();
         if class == Class::A { 1 << 63 | 1 } else { other }
     };
+    Some(timed(plan, rng, input, |exponent: &u64| power(base, *exponent)))
+}
+
+/// Returns `base` to the power of `exponent` modulo [`PRIME`].
+pub(crate) fn power(base: u64, exponent: u64) -> u64 {
     let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64;
-    Some(timed(plan, rng, input, |exponent: &u64| {
-        let mut power = 1;
-        for bit in (0..64).rev() {
-            power = times(power, power);
-            if exponent >> bit & 1 == 1 {
-                power = times(power, black_box(base));
-            }
+    let mut power = 1;
+    for bit in (0..64).rev() {
+        power = times(power, power);
+        if exponent >> bit & 1 == 1 {
+            power = times(power, black_box(base));
         }
-        power
-    }))
+    }
+    power
 }
 
 /// A modular inverse by Euclid's algorithm, whose number of steps depends on the input. An
@@ -99,7 +102,7 @@ fn inverse(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 }
 
 /// The inverse modulo [`PRIME`].
-fn euclid(number: u64) -> u64 {
+pub(crate) fn euclid(number: u64) -> u64 {
     let (mut a, mut b) = (i128::from(PRIME), i128::from(number));
     let (mut x, mut y) = (0, 1);
     while b != 0 {

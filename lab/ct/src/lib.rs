@@ -12,9 +12,12 @@
 //!   the tables.
 //!
 //! All inputs follow from a seed. Times do not.
-#![forbid(unsafe_code)]
+//!
+//! [`count`] counts instructions instead of time.
+#![deny(unsafe_code)]
 
 pub mod controls;
+pub mod count;
 pub mod measure;
 pub mod report;
 pub mod run;

@@ -29,7 +29,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let Args { small, seed, list, confirming, names } = Args::parse();
-    let (targets, controls) = run::names();
+    let (targets, controls) = run::candidates();
     if list {
         print!("{}\ncontrols\n{}", report::list(&targets), report::list(&controls));
         return Ok(());
@@ -37,13 +37,13 @@ fn main() -> Result<()> {
     let is_wanted =
         |name: &str| names.is_empty() || names.iter().any(|part| name.contains(&**part));
     let all = || targets.iter().chain(&controls);
-    ensure!(all().any(|each| is_wanted(each.name)), "nothing has such a name; --list names all");
+    ensure!(all().any(|each| is_wanted(&each.name())), "nothing has such a name; --list names all");
 
     println!("seed {seed}\n{}", report::head());
     let form = if small { run::SMALL } else { run::FULL };
-    let is_control = |name| controls.iter().any(|control| control.name == name);
+    let is_control = |name| controls.iter().any(|control| control.target.name == name);
     let outcome = run::run(form, seed, is_wanted, |row| {
-        println!("{}", report::row(row, is_control(row.target.name)));
+        println!("{}", report::row(row, is_control(row.candidate.target.name)));
     });
     let is_good = match outcome.differing() {
         _ if outcome.is_good() => true,

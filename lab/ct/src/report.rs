@@ -1,8 +1,7 @@
 //! The tables, as text.
 
-use crate::run::{Outcome, Row, THRESHOLD, Verdict};
+use crate::run::{Candidate, Outcome, Row, THRESHOLD, Verdict};
 use crate::statistics::Test;
-use crate::targets::Target;
 
 /// The heading of the rows.
 pub fn head() -> String {
@@ -13,7 +12,7 @@ pub fn head() -> String {
 
 fn columns([name, measured, t, test, median, difference, visible, verdict]: [&str; 8]) -> String {
     format!(
-        "{name:<20} {measured:>11} {t:>8}  {test:<14} {median:>10} {difference:>9} {visible:>11}  {verdict:<14} "
+        "{name:<33} {measured:>11} {t:>8}  {test:<14} {median:>10} {difference:>9} {visible:>11}  {verdict:<14} "
     )
 }
 
@@ -21,8 +20,8 @@ fn columns([name, measured, t, test, median, difference, visible, verdict]: [&st
 /// A, the excess of class B's median, and the difference of means at which |t| would reach the
 /// threshold.
 pub fn row(row: &Row, is_control: bool) -> String {
-    let classes = row.target.classes.join(" / ");
-    let name = row.target.name;
+    let classes = row.candidate.target.classes.join(" / ");
+    let name = row.candidate.name();
     let verdict = match (row.verdict, is_control) {
         (Verdict::Same, false) => "no difference",
         (Verdict::Same | Verdict::Skipped | Verdict::Unconfirmed, true) => "NOT FOUND",
@@ -31,8 +30,8 @@ pub fn row(row: &Row, is_control: bool) -> String {
         (Verdict::DifferencePosition, true) => "found",
         (Verdict::Skipped, false) => "skipped: this processor lacks the instructions",
     };
-    let Some(analysis) = row.analysis else { return format!("{name:<20} {verdict}") };
-    let batch = row.target.plan.batch;
+    let Some(analysis) = row.analysis else { return format!("{name:<33} {verdict}") };
+    let batch = row.candidate.target.plan.batch;
     let each = |nanoseconds: f64| nanoseconds / batch as f64;
     let measured = if batch == 1 { String::new() } else { format!("×{batch}") };
     let measured = format!("{}{measured}", analysis.measurements);
@@ -42,7 +41,7 @@ pub fn row(row: &Row, is_control: bool) -> String {
         Test::Scatter(share) => format!("scatter {:.0} %", 100.0 * share),
     };
     let columns = columns([
-        name,
+        &name,
         &measured,
         &format!("{:.1}", analysis.t),
         &test,
@@ -55,9 +54,10 @@ pub fn row(row: &Row, is_control: bool) -> String {
 }
 
 /// Lists the names and classes of targets.
-pub fn list(targets: &[Target]) -> String {
-    let line = |target: &Target| format!("{:<20} {}\n", target.name, target.classes.join(" / "));
-    targets.iter().map(line).collect()
+pub fn list(candidates: &[Candidate]) -> String {
+    let line =
+        |each: &Candidate| format!("{:<33} {}\n", each.name(), each.target.classes.join(" / "));
+    candidates.iter().map(line).collect()
 }
 
 /// Formats a whole outcome.

@@ -15,6 +15,7 @@
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use wraith_suite::Backends;
 
 use crate::controls::CONTROLS;
 use crate::measure::Plan;
@@ -64,11 +65,31 @@ pub enum Verdict {
     Skipped,
 }
 
+/// A target or control with the backends that compute it.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// The target or control.
+    pub target: Target,
+    /// The choice during its measurements.
+    pub backends: Backends,
+}
+
+impl Candidate {
+    /// Returns the name on the command line and in the tables.
+    pub fn name(&self) -> String {
+        let Self { target, backends } = self;
+        match backends {
+            Backends::Fast => target.name.to_owned(),
+            Backends::Conservative => format!("{}.{backends}", target.name),
+        }
+    }
+}
+
 /// A target or control with its last measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The target or control.
-    pub target: Target,
+    pub candidate: Candidate,
     /// `None` if it was skipped.
     pub analysis: Option<Analysis>,
     /// The verdict.
@@ -92,9 +113,9 @@ impl Outcome {
 
     /// Returns the names of the targets that differ. They fail if they differ in another process,
     /// too.
-    pub fn differing(&self) -> Vec<&'static str> {
+    pub fn differing(&self) -> Vec<String> {
         let differ = self.targets.iter().filter(|row| row.verdict == Verdict::DifferencePosition);
-        differ.map(|row| row.target.name).collect()
+        differ.map(|row| row.candidate.name()).collect()
     }
 
     /// Returns whether every control differs.
@@ -103,9 +124,15 @@ impl Outcome {
     }
 }
 
-/// Returns all targets and all controls.
-pub fn names() -> (Vec<Target>, Vec<Target>) {
-    (targets::all(), CONTROLS.to_vec())
+/// Returns all targets and all controls. A target of the suite is there once with all kernels and
+/// once with none.
+pub fn candidates() -> (Vec<Candidate>, Vec<Candidate>) {
+    let of = |targets: &[Target], backends| -> Vec<Candidate> {
+        targets.iter().map(|&target| Candidate { target, backends }).collect()
+    };
+    let mut all = of(&targets::all(), Backends::Fast);
+    all.extend(of(&targets::with_kernels_and_without(), Backends::Conservative));
+    (all, of(CONTROLS, Backends::Fast))
 }
 
 /// Measures the targets and controls that `wanted` selects.
@@ -115,14 +142,14 @@ pub fn run(
     wanted: impl Fn(&str) -> bool,
     mut tell: impl FnMut(&Row),
 ) -> Outcome {
-    let (targets, controls) = names();
+    let (targets, controls) = candidates();
     let mut part = 0;
-    let mut rows = |targets: Vec<Target>, judge: fn(MeasurementForm, Target, &Draw) -> Row| {
+    let mut rows = |candidates: Vec<Candidate>, judge: Judge| {
         let mut rows = Vec::new();
-        for target in targets {
+        for candidate in candidates {
             part += STREAMS;
-            if wanted(target.name) {
-                let row = judge(form, target, &|attempt| generator(seed, part + attempt));
+            if wanted(&candidate.name()) {
+                let row = judge(form, candidate, &|attempt| generator(seed, part + attempt));
                 tell(&row);
                 rows.push(row);
             }
@@ -131,6 +158,9 @@ pub fn run(
     };
     Outcome { targets: rows(targets, judge_target), controls: rows(controls, judge_control) }
 }
+
+/// Measures a candidate as often as its verdict needs.
+type Judge = fn(MeasurementForm, Candidate, &Draw) -> Row;
 
 /// Returns the random generator of an attempt.
 type Draw<'a> = dyn Fn(u64) -> ChaCha20Rng + 'a;
@@ -141,7 +171,12 @@ fn generator(seed: u64, stream: u64) -> ChaCha20Rng {
     rng
 }
 
-fn measure(form: MeasurementForm, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis> {
+fn measure(
+    form: MeasurementForm,
+    Candidate { target, backends }: Candidate,
+    mut rng: ChaCha20Rng,
+) -> Option<Analysis> {
+    Backends::choose(Some(backends));
     let Plan { measurements, batch } = target.plan;
     let measurements = (measurements / form.one_in).max(LEAST_MEASUREMENTS);
     let plan = Plan { measurements, batch };
@@ -150,10 +185,10 @@ fn measure(form: MeasurementForm, target: Target, mut rng: ChaCha20Rng) -> Optio
 
 /// Judges a target, which fails if every attempt fails. The row shows the first attempt that does
 /// not.
-fn judge_target(form: MeasurementForm, target: Target, draw: &Draw) -> Row {
-    let mut row = Row { target, analysis: None, verdict: Verdict::Skipped };
+fn judge_target(form: MeasurementForm, candidate: Candidate, draw: &Draw) -> Row {
+    let mut row = Row { candidate, analysis: None, verdict: Verdict::Skipped };
     for attempt in 0..form.attempts {
-        row.analysis = measure(form, target, draw(attempt));
+        row.analysis = measure(form, candidate, draw(attempt));
         let Some(Analysis { t, .. }) = row.analysis else { return row };
         row.verdict = match (t > form.fails_above, attempt) {
             (true, _) => Verdict::DifferencePosition,
@@ -168,10 +203,10 @@ fn judge_target(form: MeasurementForm, target: Target, draw: &Draw) -> Row {
 }
 
 /// Judges a control, which is found if one attempt finds it.
-fn judge_control(form: MeasurementForm, target: Target, draw: &Draw) -> Row {
-    let mut row = Row { target, analysis: None, verdict: Verdict::Same };
+fn judge_control(form: MeasurementForm, candidate: Candidate, draw: &Draw) -> Row {
+    let mut row = Row { candidate, analysis: None, verdict: Verdict::Same };
     for attempt in 0..CONTROL_ATTEMPTS {
-        row.analysis = measure(form, target, draw(attempt));
+        row.analysis = measure(form, candidate, draw(attempt));
         if row.analysis.is_some_and(|analysis| analysis.t > THRESHOLD) {
             row.verdict = Verdict::DifferencePosition;
             break;
@@ -195,9 +230,10 @@ mod tests {
         Some([0.0, more].map(|more| (0..plan.measurements / 2).map(|_| time(rng) + more).collect()))
     }
 
-    fn target(measure: fn(Plan, &mut ChaCha20Rng) -> Option<Times>) -> Target {
+    fn target(measure: fn(Plan, &mut ChaCha20Rng) -> Option<Times>) -> Candidate {
         let plan = Plan { measurements: 50_000, batch: 1 };
-        Target { name: "made", classes: ["a", "b"], plan, measure }
+        let target = Target { name: "made", classes: ["a", "b"], plan, measure };
+        Candidate { target, backends: Backends::Fast }
     }
 
     fn draw(attempt: u64) -> ChaCha20Rng {
@@ -231,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_control_that_is_not_found_fails_the_run() {
-        let row = |verdict| Row { target: target(|_, _| None), analysis: None, verdict };
+        let row = |verdict| Row { candidate: target(|_, _| None), analysis: None, verdict };
         let outcome = |target, control| Outcome {
             targets: vec![row(target)],
             controls: vec![row(Verdict::DifferencePosition), row(control)],
@@ -244,8 +280,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let (targets, controls) = names();
-        let names: BTreeSet<_> = targets.iter().chain(&controls).map(|each| each.name).collect();
+        let (targets, controls) = candidates();
+        let names: BTreeSet<_> = targets.iter().chain(&controls).map(Candidate::name).collect();
         assert_eq!(names.len(), targets.len() + controls.len());
     }
 }

@@ -1,10 +1,12 @@
 //! Arithmetic modulo n, the order of SM2's base point. Most of these numbers are secrets, so all
 //! operations take the same time for all numbers.
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 use super::super::inverse;
-use super::field::{Limbs, add, bytes, is_below, limbs, product, sub, subtract_once, zero_mask};
+use super::field::{Limbs, add, bytes, is_below, limbs, product, sub, zero_mask};
 
 /// The order of the base point.
 pub const N: Limbs =
@@ -37,7 +39,7 @@ impl Scalar {
 
     /// Returns the number of 32 big-endian bytes, modulo n.
     pub fn reduced(bytes: &[u8; 32]) -> Self {
-        Self(subtract_once(&limbs(bytes), false, &N))
+        Self(subtract_once(&limbs(bytes), false))
     }
 
     /// Returns the number of 64 big-endian bytes, modulo n. For uniform bytes it is uniform, except
@@ -45,7 +47,7 @@ impl Scalar {
     pub fn reduced_wide(bytes: &[u8; 64]) -> Self {
         let half = |at: usize| limbs(bytes[at..at + 32].try_into().expect("32 bytes"));
         let high = Self(montgomery(&half(0), &R2));
-        high.add(&Self(subtract_once(&half(32), false, &N)))
+        high.add(&Self(subtract_once(&half(32), false)))
     }
 
     /// Returns the 32 big-endian bytes.
@@ -64,14 +66,14 @@ impl Scalar {
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
         let (sum, carry) = add(&self.0, &other.0);
-        Self(subtract_once(&sum, carry, &N))
+        Self(subtract_once(&sum, carry))
     }
 
     /// Returns the difference modulo n.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
         let (difference, borrow) = sub(&self.0, &other.0);
-        let mask = u64::from(borrow).wrapping_neg();
+        let mask = black_box(u64::from(borrow).wrapping_neg());
         Self(add(&difference, &N.map(|limb| limb & mask)).0)
     }
 
@@ -99,5 +101,17 @@ fn montgomery(a: &Limbs, b: &Limbs) -> Limbs {
         }
         (sum[i + 4], top) = sum[i + 4].carrying_add(carry, top);
     }
-    subtract_once(&[sum[4], sum[5], sum[6], sum[7]], top, &N)
+    subtract_once(&[sum[4], sum[5], sum[6], sum[7]], top)
+}
+
+/// Returns the number `limbs + carry · 2^256`, which is below 2 n, modulo n.
+///
+/// `black_box` hides from the compiler that the mask has only two values. Otherwise it made a branch
+/// of r + k in a signature. Whether that sum reaches n reveals the highest bits of the nonce k if r
+/// is near 0 or n, and a few hundred such nonces reveal the key.
+#[inline(always)]
+fn subtract_once(limbs: &Limbs, carry: bool) -> Limbs {
+    let (difference, borrow) = sub(limbs, &N);
+    let keep = black_box(u64::from(borrow & !carry).wrapping_neg());
+    std::array::from_fn(|i| difference[i] ^ (keep & (difference[i] ^ limbs[i])))
 }

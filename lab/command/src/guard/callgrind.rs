@@ -20,7 +20,7 @@ struct ListedPath {
 }
 
 /// A valgrind command with this tool, in an environment that is the same everywhere.
-pub(super) fn valgrind(tool: &str) -> Command {
+pub(crate) fn valgrind(tool: &str) -> Command {
     let mut command = Command::new("valgrind");
     let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
     let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -77,7 +77,12 @@ fn instructions(program: &Path, name: &str, times: u64) -> Result<u64> {
     if !output.status.success() {
         bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let text = text_of(&file)?;
+    total(&file)
+}
+
+/// Returns the total of a file of callgrind.
+pub(crate) fn total(file: &Path) -> Result<u64> {
+    let text = text_of(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
     total.and_then(|total| total.trim().parse().ok()).context("callgrind wrote no total")
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 pub(super) type Conditions = BTreeMap<String, String>;
 
 /// Returns the version of valgrind, if it is installed.
-pub(super) fn valgrind() -> Option<String> {
+pub(crate) fn valgrind() -> Option<String> {
     first_line("valgrind", &["--version"])
 }
 

@@ -11,8 +11,8 @@
 //! is skipped.
 
 mod baseline;
-mod callgrind;
-mod conditions;
+pub(crate) mod callgrind;
+pub(crate) mod conditions;
 
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use wraith_crypto::agree::{x25519, x25519_public};
-use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, DecapsulationKey, encapsulate};
+use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, DecapsulationKey, encapsulate};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};

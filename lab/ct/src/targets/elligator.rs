@@ -78,13 +78,13 @@ fn generate(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
 }
 
 /// Bytes drawn for one attempt at a key: the secret and the tweak.
-const DRAW_BYTES: usize = 33;
+pub(crate) const DRAW_BYTES: usize = 33;
 
 /// Bits of the tweak that select the point of low order.
 const POINT_BITS: u8 = 0b1110;
 
 /// A draw that makes a key, with this point of low order.
-fn accepted(rng: &mut ChaCha20Rng, point: u8) -> [u8; DRAW_BYTES] {
+pub(crate) fn accepted(rng: &mut ChaCha20Rng, point: u8) -> [u8; DRAW_BYTES] {
     let mut recorder = Recorder { rng, point: point & POINT_BITS, drawn: Vec::new() };
     let _ = EphemeralKey::generate(&mut recorder);
     *recorder.drawn.last_chunk().expect("an attempt draws as much")
@@ -98,7 +98,7 @@ struct Recorder<'a> {
 }
 
 /// Returns the recorded bytes again.
-struct Replayed<'a>(&'a [u8]);
+pub(crate) struct Replayed<'a>(pub(crate) &'a [u8]);
 
 /// A generator that only supplies bytes.
 macro_rules! generator {

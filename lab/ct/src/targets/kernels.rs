@@ -1,13 +1,13 @@
-//! Ciphers, AEADs, MACs and paddings of the suite that our code computes: SM4, AES in its modes,
-//! ChaCha20-Poly1305, HMAC over SM3 and SHA-512.
+//! Ciphers, AEADs, MACs and paddings of the suite that kernels compute: SM4, AES in its modes,
+//! ChaCha20-Poly1305, HMAC over SM3 and SHA-512. Without kernels, AWS-LC or portable code does.
 //!
 //! Keys are set up anew each time, in the same memory for both classes. The suite chooses the
 //! kernel for this processor.
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
-use wraith_crypto::cipher::{self, BLOCK_BYTES};
-use wraith_crypto::{aead, mac};
+use wraith_suite::cipher::{self, BLOCK_BYTES};
+use wraith_suite::{aead, mac};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};

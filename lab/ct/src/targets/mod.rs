@@ -59,6 +59,14 @@ pub fn all() -> Vec<Target> {
     .concat()
 }
 
+/// The targets that kernels compute in part or in whole, unless [`Backends::Conservative`] excludes
+/// them. Libraries or portable code then compute the same.
+///
+/// [`Backends::Conservative`]: wraith_suite::Backends::Conservative
+pub fn with_kernels_and_without() -> Vec<Target> {
+    [kernels::TARGETS, public_key::TARGETS].concat()
+}
+
 /// Random bytes.
 pub fn random<const N: usize>(rng: &mut ChaCha20Rng) -> [u8; N] {
     let mut bytes = [0; N];

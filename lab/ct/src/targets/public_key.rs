@@ -1,21 +1,19 @@
 //! Public-key algorithms of the suite:
 //!
-//! - those that our code computes (SM2, X448, Ed448, brainpool's curves, finite-field
-//!   Diffie-Hellman, powers of big integers);
-//! - ECDH of P-224, and public keys of P-256;
+//! - those that our code alone computes (X448, Ed448, SLH-DSA), or with and without a kernel (SM2);
+//! - those that our code computes with all kernels, and AWS-LC without: P-224, public keys of P-256,
+//!   brainpool's curves, finite-field Diffie-Hellman, powers of big integers;
 //! - the answers of RSA to invalid ciphertexts.
 //!
 //! The timed code builds the private key from its bytes. Nonces and blinding come from the system:
 //! noise in both classes.
 
 use rand_chacha::ChaCha20Rng;
-use wraith_crypto::agree::ffdhe::{self, Group};
-use wraith_crypto::agree::{self, X448_BYTES, ecdh, x448, x448_public};
-use wraith_crypto::bignum::Uint;
-use wraith_crypto::encrypt::{
-    self, DecryptionKey as _, EncryptionKey as _, rsa as oaep, rsa_pkcs1,
-};
-use wraith_crypto::sign::{self, SigningKey as _, ed448, slh_dsa};
+use wraith_suite::agree::ffdhe::{self, Group};
+use wraith_suite::agree::{self, X448_BYTES, ecdh, x448, x448_public};
+use wraith_suite::bignum::Uint;
+use wraith_suite::encrypt::{self, DecryptionKey as _, EncryptionKey as _, rsa as oaep, rsa_pkcs1};
+use wraith_suite::sign::{self, SigningKey as _, ed448, slh_dsa};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
