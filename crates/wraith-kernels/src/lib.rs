@@ -36,7 +36,8 @@ mod digits;
 #[cfg(feature = "aes-gcm")]
 pub mod ghash;
 #[cfg(feature = "inverse")]
-mod inverse;
+#[doc(hidden)]
+pub mod inverse;
 #[cfg(feature = "keccak")]
 pub mod keccak;
 #[cfg(feature = "keccak")]

@@ -20,7 +20,6 @@ use zeroize::Zeroizing;
 
 use crate::encoding::pkcs8::PrivateKeyInfo;
 use crate::encoding::sec1::{self, EcPrivateKey};
-use crate::encoding::signature;
 use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 pub use curve::Curve;
 pub(crate) use curve::CurveExt;

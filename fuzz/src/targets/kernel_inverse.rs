@@ -6,19 +6,11 @@ use wraith_kernels::inverse::invert;
 use crate::input::Input;
 use crate::levels::same;
 
+/// Number of limbs.
+const N: usize = 4;
+
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
-    match input.byte() % 6 {
-        0 => compare::<3>(&mut input),
-        1 => compare::<4>(&mut input),
-        2 => compare::<5>(&mut input),
-        3 => compare::<6>(&mut input),
-        4 => compare::<7>(&mut input),
-        _ => compare::<8>(&mut input),
-    }
-}
-
-fn compare<const N: usize>(input: &mut Input<'_>) {
     let kind = input.byte();
     let (mut modulus, number) = (input.words(N), input.words(N));
     modulus[0] |= 1;
