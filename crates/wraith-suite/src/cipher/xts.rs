@@ -6,7 +6,7 @@
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::{Algorithm, Cipher, CipherError};
-use crate::block_cipher::{Block, BlockCipher};
+use crate::block_cipher::{BLOCK, Block, BlockCipher};
 
 /// XTS over consecutive data units. Wiped when dropped.
 #[derive(Clone)]
@@ -99,20 +99,25 @@ pub(crate) struct Tweaks {
 
 impl Tweaks {
     fn advance(&mut self) {
-        self.next = if self.ieee {
-            let next = u128::from_le_bytes(self.next);
-            (next << 1 ^ (0_u128.wrapping_sub(next >> 127) & 0x87)).to_le_bytes()
-        } else {
-            let next = u128::from_be_bytes(self.next);
-            (next >> 1 ^ (0_u128.wrapping_sub(next & 1) & 0xe1 << 120)).to_be_bytes()
-        };
+        self.fill(&mut [[0; BLOCK]]);
     }
 
     /// Writes the next tweaks to `tweaks`.
     pub(crate) fn fill(&mut self, tweaks: &mut [Block]) {
-        for tweak in tweaks {
-            *tweak = self.next;
-            self.advance();
+        if self.ieee {
+            let mut next = u128::from_le_bytes(self.next);
+            for tweak in tweaks {
+                *tweak = next.to_le_bytes();
+                next = next << 1 ^ (0_u128.wrapping_sub(next >> 127) & 0x87);
+            }
+            self.next = next.to_le_bytes();
+        } else {
+            let mut next = u128::from_be_bytes(self.next);
+            for tweak in tweaks {
+                *tweak = next.to_be_bytes();
+                next = next >> 1 ^ (0_u128.wrapping_sub(next & 1) & 0xe1 << 120);
+            }
+            self.next = next.to_be_bytes();
         }
     }
 }

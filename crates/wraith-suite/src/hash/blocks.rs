@@ -14,9 +14,10 @@ pub(super) trait Compression: 'static {
     const ZERO: Self::State;
     const EMPTY: Self::Block;
     const EMPTIES: Self::Blocks;
-    /// Bytes of the message length in bits, at the end of the last block. All are big-endian but
-    /// MD5's.
+    /// Bytes of the message length in bits, at the end of the last block.
     const LENGTH_BYTES: usize;
+    /// Whether the message length and the digest are little-endian.
+    const IS_LITTLE_ENDIAN: bool;
 
     /// Absorbs `blocks`, whole ones.
     fn compress(state: &mut Self::State, blocks: &[u8]);
@@ -27,7 +28,10 @@ pub(super) trait Compression: 'static {
     /// Encodes the length of a message for the last block, in the first [`Self::LENGTH_BYTES`]
     /// bytes.
     fn length(bits: u128) -> [u8; 16] {
-        (bits << (128 - 8 * Self::LENGTH_BYTES)).to_be_bytes()
+        match Self::IS_LITTLE_ENDIAN {
+            true => bits.to_le_bytes(),
+            false => (bits << (128 - 8 * Self::LENGTH_BYTES)).to_be_bytes(),
+        }
     }
 }
 

@@ -7,15 +7,11 @@ use wraith_aws_lc::hash as aws;
 use super::blocks::Compression;
 use wraith_kernels as kernels;
 
-/// Fills `out` with the bytes of `words`.
-fn write_be<const N: usize, W: Copy>(words: &[W], out: &mut [u8], bytes: impl Fn(W) -> [u8; N]) {
-    for (out, word) in out.chunks_mut(N).zip(words) {
-        out.copy_from_slice(&bytes(*word)[..out.len()]);
-    }
-}
-
 macro_rules! compression {
     ($name:ident, [$word:ty; $words:literal], $block:literal, $length:literal, $start:expr, $compress:expr) => {
+        compression!($name, [$word; $words], $block, $length, $start, $compress, false);
+    };
+    ($name:ident, [$word:ty; $words:literal], $block:literal, $length:literal, $start:expr, $compress:expr, $is_little_endian:literal) => {
         pub(super) enum $name {}
 
         impl Compression for $name {
@@ -28,6 +24,7 @@ macro_rules! compression {
             const EMPTY: Self::Block = [0; $block];
             const EMPTIES: Self::Blocks = [0; 2 * $block];
             const LENGTH_BYTES: usize = $length;
+            const IS_LITTLE_ENDIAN: bool = $is_little_endian;
 
             #[inline]
             fn compress(state: &mut Self::State, blocks: &[u8]) {
@@ -35,7 +32,11 @@ macro_rules! compression {
             }
 
             fn write(state: &Self::State, out: &mut [u8]) {
-                write_be(state, out, <$word>::to_be_bytes);
+                let bytes =
+                    if $is_little_endian { <$word>::to_le_bytes } else { <$word>::to_be_bytes };
+                for (out, word) in out.chunks_mut(size_of::<$word>()).zip(state) {
+                    out.copy_from_slice(&bytes(*word)[..out.len()]);
+                }
             }
         }
     };
@@ -50,34 +51,8 @@ compression!(Sha512, [u64; 8], 128, 16, SHA_512, sha_512);
 compression!(Sha512_256, [u64; 8], 128, 16, SHA_512_256, sha_512);
 // GB/T 32905, §4.1.
 compression!(Sm3, [u32; 8], 64, 8, SM3, kernels::sm3::compress);
-
-/// RFC 1321. Like the others, but little-endian.
-pub(super) enum Md5 {}
-
-impl Compression for Md5 {
-    type State = [u32; 4];
-    type Block = [u8; 64];
-    type Blocks = [u8; 128];
-
-    const START: Self::State = [SHA_1[0], SHA_1[1], SHA_1[2], SHA_1[3]];
-    const ZERO: Self::State = [0; 4];
-    const EMPTY: Self::Block = [0; 64];
-    const EMPTIES: Self::Blocks = [0; 128];
-    const LENGTH_BYTES: usize = 8;
-
-    #[inline]
-    fn compress(state: &mut Self::State, blocks: &[u8]) {
-        aws::compress_md5(state, blocks);
-    }
-
-    fn write(state: &Self::State, out: &mut [u8]) {
-        write_be(state, out, u32::to_le_bytes);
-    }
-
-    fn length(bits: u128) -> [u8; 16] {
-        bits.to_le_bytes()
-    }
-}
+// RFC 1321.
+compression!(Md5, [u32; 4], 64, 8, MD5, aws::compress_md5, true);
 
 /// Absorbs blocks of SHA-384 and SHA-512.
 fn sha_512(state: &mut [u64; 8], blocks: &[u8]) {
@@ -97,6 +72,7 @@ const fn shifted(words: [u64; 8], bits: u32) -> [u32; 8] {
 }
 
 const SHA_1: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+const MD5: [u32; 4] = [SHA_1[0], SHA_1[1], SHA_1[2], SHA_1[3]];
 const SHA_224: [u32; 8] = shifted(SHA_384, 0);
 pub(crate) const SHA_256: [u32; 8] = shifted(SHA_512, 32);
 const SHA_384: [u64; 8] = [

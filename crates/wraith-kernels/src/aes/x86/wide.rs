@@ -153,45 +153,14 @@ impl<const DECRYPT: bool> Mode for Ecb<DECRYPT> {
     unsafe fn end<V: Vector>(_: (), _: &mut Block) {}
 }
 
-/// CBC decryption: the mask is the previous block. The state is the ciphertext of the previous
-/// vector.
-pub(super) struct CbcDecrypt;
+/// CBC decryption: the input is the block, the mask is the previous block. CFB decryption: the
+/// other way round. The state is the ciphertext of the previous vector.
+pub(super) struct Feedback<const CBC: bool>;
+pub(super) type CbcDecrypt = Feedback<true>;
+pub(super) type CfbDecrypt = Feedback<false>;
 
-impl Mode for CbcDecrypt {
-    const DECRYPT: bool = true;
-    type State<V: Vector> = V;
-
-    #[inline(always)]
-    unsafe fn initial_state<V: Vector>(iv: &Block) -> V {
-        // SAFETY: the caller enabled the instructions.
-        unsafe { V::broadcast(super::load(iv)) }
-    }
-    #[inline(always)]
-    unsafe fn input<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: `at` points to a whole vector.
-        unsafe { V::load(at) }
-    }
-    #[inline(always)]
-    unsafe fn output<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: `at` points to a whole vector, which is not overwritten yet.
-        unsafe {
-            let text = V::load(at);
-            text.behind(std::mem::replace(before, text))
-        }
-    }
-    #[inline(always)]
-    unsafe fn end<V: Vector>(before: V, iv: &mut Block) {
-        // SAFETY: the caller enabled the instructions.
-        unsafe { super::store(iv, before.last()) };
-    }
-}
-
-/// CFB decryption: the input is the previous block, the mask is the text. The state is the
-/// ciphertext of the previous vector.
-pub(super) struct CfbDecrypt;
-
-impl Mode for CfbDecrypt {
-    const DECRYPT: bool = false;
+impl<const CBC: bool> Mode for Feedback<CBC> {
+    const DECRYPT: bool = CBC;
     type State<V: Vector> = V;
 
     #[inline(always)]
@@ -202,20 +171,27 @@ impl Mode for CfbDecrypt {
     #[inline(always)]
     unsafe fn input<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
         // SAFETY: `at` points to a whole vector, which is not overwritten yet.
-        unsafe {
-            let text = V::load(at);
-            text.behind(std::mem::replace(before, text))
-        }
+        unsafe { if CBC { V::load(at) } else { previous(before, at) } }
     }
     #[inline(always)]
-    unsafe fn output<V: Vector>(_: &mut V, at: *const u8, _: usize) -> V {
-        // SAFETY: `at` points to a whole vector.
-        unsafe { V::load(at) }
+    unsafe fn output<V: Vector>(before: &mut V, at: *const u8, _: usize) -> V {
+        // SAFETY: as above.
+        unsafe { if CBC { previous(before, at) } else { V::load(at) } }
     }
     #[inline(always)]
     unsafe fn end<V: Vector>(before: V, iv: &mut Block) {
         // SAFETY: the caller enabled the instructions.
         unsafe { super::store(iv, before.last()) };
+    }
+}
+
+/// Returns the block before each block of the vector at `at`, which becomes `before`.
+#[inline(always)]
+unsafe fn previous<V: Vector>(before: &mut V, at: *const u8) -> V {
+    // SAFETY: `at` points to a whole vector; the caller enabled the instructions.
+    unsafe {
+        let text = V::load(at);
+        text.behind(std::mem::replace(before, text))
     }
 }
 
