@@ -70,7 +70,7 @@ fn wrapping_nonce(message: &Message, before: u8) -> Vec<u8> {
     first[12..].copy_from_slice(&(u32::MAX - u32::from(before)).to_be_bytes());
     // The counter is (nonce · H ^ length) · H (SP 800-38D §7.1).
     let inverse = inverse(u128::from_be_bytes(hash_key));
-    let sum = product(u128::from_be_bytes(first), inverse) ^ 8 * BLOCK as u128;
+    let sum = product(u128::from_be_bytes(first), inverse) ^ (8 * BLOCK as u128);
     product(sum, inverse).to_be_bytes().to_vec()
 }
 
