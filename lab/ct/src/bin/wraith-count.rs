@@ -18,7 +18,7 @@ use clap::Parser;
 use wraith_ct::count::operations::public_key::write_rsa_keys;
 use wraith_ct::count::process::{self, Tool};
 use wraith_ct::count::secrets::{Draw, Form};
-use wraith_ct::count::{self, Expectation, Operation};
+use wraith_ct::count::{self, Expectation, Length, Operation};
 
 /// Run operations on secrets for a tool that counts instructions
 #[derive(Debug, Parser)]
@@ -69,7 +69,14 @@ fn main() -> Result<()> {
         let names = &args.names;
         let is_named = names.iter().any(|part| operation.name.contains(&**part));
         let is_excluded = matches!(operation.expectation, Expectation::Excluded(_));
-        (names.is_empty() || is_named) && !(args.small && (operation.is_long || is_excluded))
+        let longest = match args.small {
+            true => Length::Short,
+            false if names.is_empty() => Length::Long,
+            false => Length::Endless,
+        };
+        (names.is_empty() || is_named)
+            && operation.length <= longest
+            && !(args.small && is_excluded)
     };
     let (first, step) = args.share;
     let all = count::all();
@@ -89,7 +96,8 @@ fn main() -> Result<()> {
 }
 
 fn run(operation: &Operation, args: &Args) -> Result<()> {
-    let form = if args.small { Form::Small } else { Form::Full };
+    let is_small = args.small || operation.length > Length::Short;
+    let form = if is_small { Form::Small } else { Form::Full };
     let tool = if args.steps { Tool::Steps } else { Tool::Valgrind };
     let mut draw = Draw::new(form, args.seed, &operation.name);
     let Some(prepared) = operation.prepare(&mut draw) else {

@@ -55,15 +55,32 @@ pub enum Expectation {
     PathLeak,
 }
 
+/// Which runs include an operation. Another one runs the same code in a shorter time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Length {
+    /// All.
+    Short,
+    /// The full form.
+    Long,
+    /// Those that name it.
+    Endless,
+}
+
+impl Length {
+    /// Returns [`Self::Long`] or [`Self::Short`].
+    pub const fn long_if(is_long: bool) -> Self {
+        if is_long { Self::Long } else { Self::Short }
+    }
+}
+
 /// An operation on secrets.
 pub struct Operation {
     /// KIND/ALGORITHM/FUNCTION.
     pub name: String,
     /// The expected result.
     pub expectation: Expectation,
-    /// Whether only the full form runs it, because it takes long and another operation runs the same
-    /// code.
-    pub is_long: bool,
+    /// Which runs include it.
+    pub length: Length,
     prepare: Prepare,
 }
 
@@ -82,15 +99,15 @@ impl Operation {
         Self {
             name: name.into(),
             expectation: Expectation::Same,
-            is_long: false,
+            length: Length::Short,
             prepare: Box::new(prepare),
         }
     }
 
-    /// Leaves the operation to the full form if `is_long`.
+    /// Sets the runs that include the operation.
     #[must_use]
-    pub fn long_if(mut self, is_long: bool) -> Self {
-        self.is_long = is_long;
+    pub fn of_length(mut self, length: Length) -> Self {
+        self.length = length;
         self
     }
 

@@ -16,7 +16,7 @@ use wraith_suite::sign::{self, ecdsa, slh_dsa};
 use wraith_suite::{agree::sm2 as exchange, encrypt::rsa as oaep, encrypt::rsa_pkcs1};
 
 use crate::count::secrets::{Draw, ORDER_MAX, Secret};
-use crate::count::{Operation, Prepared, prepared, prepared_keys};
+use crate::count::{Length, Operation, Prepared, prepared, prepared_keys};
 
 const MESSAGE: &[u8; 32] = b"a message of thirty-two bytes...";
 
@@ -100,15 +100,17 @@ fn agreements(algorithm: agree::Algorithm) -> [Operation; 2] {
         }
     };
     // The larger groups run the same code with other lengths.
-    let is_long =
-        matches!(algorithm, Ffdhe4096 | Ffdhe6144 | Ffdhe8192 | Modp4096 | Modp6144 | Modp8192);
+    let length = Length::long_if(matches!(
+        algorithm,
+        Ffdhe4096 | Ffdhe6144 | Ffdhe8192 | Modp4096 | Modp6144 | Modp8192
+    ));
     [
         Operation::new(format!("agree/{algorithm}/public"), move |draw| {
             prepared(keys(draw), move |raw| {
                 black_box(algorithm.private_key(raw).expect("in range").public_key());
             })
         })
-        .long_if(is_long),
+        .of_length(length),
         Operation::new(format!("agree/{algorithm}/agree"), move |draw| {
             let peer = algorithm.generate().expect("a key").public_key();
             prepared(keys(draw), move |raw| {
@@ -116,7 +118,7 @@ fn agreements(algorithm: agree::Algorithm) -> [Operation; 2] {
                 black_box(key.agree(&peer).expect("a key of a generator"));
             })
         })
-        .long_if(is_long),
+        .of_length(length),
     ]
 }
 
@@ -198,21 +200,25 @@ fn slh_dsa_operations(algorithm: sign::Algorithm) -> Vec<Operation> {
         slh_dsa::SigningKey::from_seeds(algorithm, &seeds).expect("their length")
     };
     // The others run the same code with other heights and widths.
-    let is_long = !name.ends_with("128f");
+    let length = match name {
+        _ if name.ends_with("128f") => Length::Short,
+        _ if name.ends_with('f') => Length::Long,
+        _ => Length::Endless,
+    };
     vec![
         Operation::new(format!("sign/{algorithm}/key"), move |draw| {
             prepared(draw.bytes(2 * n), move |secret| {
                 black_box(key(secret));
             })
         })
-        .long_if(is_long),
+        .of_length(length),
         Operation::new(format!("sign/{algorithm}/sign"), move |draw| {
             prepared(draw.bytes(2 * n), move |secret| {
                 let signature = key(secret).sign_deterministic_with_context(&[], MESSAGE);
                 black_box(signature.expect("a short context"));
             })
         })
-        .long_if(is_long),
+        .of_length(length),
     ]
 }
 

@@ -14,7 +14,7 @@ use wraith_suite::mac;
 use wraith_suite::rand::{CtrDrbg, Drbg, HashDrbg, HmacDrbg};
 
 use crate::count::secrets::{Draw, Secret};
-use crate::count::{Operation, Prepared, prepared};
+use crate::count::{Length, Operation, Prepared, prepared};
 
 /// Lengths of sealed texts. They select different code: a part of a block, and one, four and
 /// sixteen blocks at a time.
@@ -40,7 +40,8 @@ pub(super) fn all() -> Vec<Operation> {
     for &algorithm in aead::Algorithm::ALL {
         all.extend(TEXT_BYTES.map(|len| {
             let name = format!("aead/{algorithm}/seal-{len}");
-            Operation::new(name, move |draw| seal(algorithm, len, draw)).long_if(len > 300)
+            Operation::new(name, move |draw| seal(algorithm, len, draw))
+                .of_length(Length::long_if(len > 300))
         }));
         all.push(Operation::new(format!("aead/{algorithm}/open"), move |draw| {
             open(algorithm, draw)
