@@ -58,7 +58,7 @@ pub enum Error {
 /// zero.
 ///
 /// ```
-/// use wraith_crypto::bignum::Uint;
+/// use wraith_suite::bignum::Uint;
 ///
 /// let prime = Uint::from_hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")?;
 /// let exponent = prime.sub(&Uint::from(1))?;

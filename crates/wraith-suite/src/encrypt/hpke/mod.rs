@@ -4,7 +4,7 @@
 //! (draft-ietf-hpke-pq), which cannot authenticate the sender.
 //!
 //! ```
-//! use wraith_crypto::encrypt::hpke::{Aead, Kdf, Kem, PrivateKey, Suite};
+//! use wraith_suite::encrypt::hpke::{Aead, Kdf, Kem, PrivateKey, Suite};
 //!
 //! let suite = Suite { kem: Kem::X25519, kdf: Kdf::Sha256, aead: Aead::ChaCha20Poly1305 };
 //! let key = PrivateKey::generate(suite.kem)?;
