@@ -171,8 +171,8 @@ fn signatures(algorithm: sign::Algorithm) -> Vec<Operation> {
         RsaPssSha256 | RsaPssSha384 | RsaPssSha512 | RsaPkcs1Sha256 | RsaPkcs1Sha384
         | RsaPkcs1Sha512 => {
             vec![Operation::new(&*sign, move |_| {
-                let key = move |der: &[u8]| {
-                    let key = algorithm.signing_key_pkcs8(der).expect("a key");
+                let key = move |secret: &[u8]| {
+                    let key = algorithm.signing_key_pkcs8(rsa_der(secret)).expect("a key");
                     // The first signature sets up the blinding.
                     let _ = key.sign(MESSAGE);
                     key
@@ -339,19 +339,30 @@ fn sm2() -> [Operation; 3] {
     ]
 }
 
-/// Private keys of RSA, of one length: DER drops the zeros at the front of numbers.
+/// Private keys of RSA, each with its length before it and zeros after it.
 fn rsa_secrets() -> Vec<Secret> {
-    let keys = rsa_keys();
-    let is_usual = |der: &&Vec<u8>| der.len() == keys[0].len();
-    let named = |(i, der): (usize, &Vec<u8>)| Secret::new(format!("key {i}"), &der[..]);
-    keys.iter().filter(is_usual).enumerate().map(named).collect()
+    let padded = |der: &Vec<u8>| {
+        let mut bytes = u16::try_from(der.len()).expect("2048 bits").to_be_bytes().to_vec();
+        bytes.extend(der);
+        bytes.resize(RSA_DER_MAX, 0);
+        bytes
+    };
+    let named = |(i, der)| Secret::new(format!("key {i}"), padded(der));
+    rsa_keys().iter().enumerate().map(named).collect()
+}
+
+/// Returns the key of [`rsa_secrets`] in PKCS #8.
+fn rsa_der(secret: &[u8]) -> &[u8] {
+    let (len, der) = secret.split_first_chunk().expect("a length");
+    &der[..usize::from(u16::from_be_bytes(*len))]
 }
 
 /// The variable with the folder of RSA keys, which take long to generate under valgrind.
 pub const RSA_KEYS: &str = "WRAITH_COUNT_RSA";
 const RSA_LABEL: &str = "PRIVATE KEY";
-/// More than are needed: a key in ten has another length.
-const RSA_KEY_COUNT: usize = 5;
+const RSA_KEY_COUNT: usize = 3;
+/// More bytes than a key of 2048 bits has in PKCS #8.
+const RSA_DER_MAX: usize = 1300;
 const RSA_BITS: u32 = 2048;
 const RSA_BYTES: usize = RSA_BITS as usize / 8;
 
@@ -398,23 +409,28 @@ fn rsa_decryption() -> [Operation; 4] {
         // The length of the result is visible, so the message is as long as what replaces it.
         Operation::new("encrypt/RSA-PKCS1/padding", move |draw| {
             let key = raw(draw);
-            let random = random_ciphertext(draw);
-            let len = key.decrypt(&random).expect("a number in range").len();
-            let message = draw.random_bytes(len.min(RSA_BYTES - 11));
+            // What replaces the message may be longer than a message can be.
+            let (random, len) = loop {
+                let random = random_ciphertext(draw);
+                let len = key.decrypt(&random).expect("a number in range").len();
+                if len <= RSA_BYTES - 11 {
+                    break (random, len);
+                }
+            };
+            let message = draw.random_bytes(len);
             let right = || key.public().encrypt(&message).expect("short enough");
-            let mut secrets = vec![
+            let secrets = vec![
                 Secret::new("right padding 1", right()),
                 Secret::new("random number", random),
                 Secret::new("right padding 2", right()),
             ];
-            secrets.truncate(if message.len() == len { 3 } else { 1 });
             prepared(secrets, move |ciphertext| {
                 black_box(key.decrypt(ciphertext).expect("a number in range"));
             })
         }),
         Operation::new("encrypt/RSA-PKCS1/key", |_| {
-            let key = |der: &[u8]| {
-                let key = rsa_pkcs1::DecryptionKey::from_pkcs8(der).expect("a key");
+            let key = |secret: &[u8]| {
+                let key = rsa_pkcs1::DecryptionKey::from_pkcs8(rsa_der(secret)).expect("a key");
                 let ciphertext = key.public().encrypt(MESSAGE).expect("short enough");
                 let _ = key.decrypt(&ciphertext);
                 (key, ciphertext)
