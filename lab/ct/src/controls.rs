@@ -91,7 +91,7 @@ pub(crate) fn power(base: u64, exponent: u64) -> u64 {
     power
 }
 
-/// A modular inverse by Euclid's algorithm, whose number of steps depends on the input. An
+/// A modular inverse by Euclid's algorithm: the number of steps depends on the input. An
 /// Elligator2 in variable time would divide this way.
 fn inverse(plan: Plan, rng: &mut ChaCha20Rng) -> Option<Times> {
     let input = |class, rng: &mut ChaCha20Rng| {

@@ -63,7 +63,7 @@ pub enum Error {
 /// let prime = Uint::from_hex("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")?;
 /// let exponent = prime.sub(&Uint::from(1))?;
 /// assert_eq!(Uint::from(3).mod_exp(&exponent, &prime)?, Uint::from(1));
-/// # Ok::<(), wraith_crypto::bignum::Error>(())
+/// # Ok::<(), wraith_suite::bignum::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Uint {

@@ -217,6 +217,12 @@ proptest! {
 /// OpenSSL's program in its own directory, if it is installed and supports SM2.
 struct OpenSsl(PathBuf);
 
+impl Drop for OpenSsl {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 impl OpenSsl {
     fn new() -> Option<Self> {
         let known = Command::new("openssl").args(["ecparam", "-list_curves"]).output();
@@ -224,7 +230,7 @@ impl OpenSsl {
             crate::skipped("there is no openssl, or one without SM2");
             return None;
         }
-        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("sm2");
+        let directory = std::env::temp_dir().join(format!("wraith-sm2-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         Some(Self(directory))
     }

@@ -4,7 +4,7 @@
 //! - [`operations`]: the operations, by name, and the reasons why some are excluded.
 //! - [`secrets`]: the secrets that an operation runs with.
 //! - [`leaks`]: operations that leak on purpose. Each must be found.
-//! - [`process`]: one run in a process of its own, and what counts it.
+//! - [`process`]: one run in a process of its own, and its counter.
 //!
 //! The program `wraith-count` runs this under valgrind, and alone with single steps. `cargo xtask ct`
 //! compares the counts.
@@ -27,7 +27,7 @@ type Run = Box<dyn Fn(&[u8])>;
 pub struct Prepared {
     /// The secrets, all of one length.
     pub secrets: Vec<Secret>,
-    /// What comes before the operation and is not counted, with the bytes of a secret.
+    /// The preparation with the bytes of a secret, which is not counted.
     pub before: Option<Run>,
     /// Runs the operation with the bytes of a secret.
     pub run: Run,
@@ -136,8 +136,8 @@ pub fn prepared(secrets: Vec<Secret>, run: impl Fn(&[u8]) + 'static) -> Option<P
     Some(Prepared { secrets, before: None, run: Box::new(run) })
 }
 
-/// Returns secrets with what makes a key of each, and what is counted with that key. All keys are at
-/// one address.
+/// Returns secrets, the function that makes a key of each, and the operation with that key. All keys
+/// are at one address.
 pub fn prepared_keys<K: 'static>(
     secrets: Vec<Secret>,
     key: impl Fn(&[u8]) -> K + 'static,

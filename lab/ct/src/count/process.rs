@@ -1,12 +1,12 @@
-//! One run of an operation in a process of its own, and what counts its instructions.
+//! One run of an operation in a process of its own, and the counters of its instructions.
 //!
 //! A fork gives each run the same memory, heap and random generator, so only the secret can make a
 //! difference. Two tools count:
 //!
 //! - [`Tool::Valgrind`]: the program runs under callgrind, which writes a file for each process.
 //! - [`Tool::Steps`]: the processor traps after each instruction (the flag TF). This is slow, but
-//!   counts on the real processor, whose vector instructions valgrind does not have. It also hashes
-//!   the addresses of all instructions, so two paths of one length differ, too.
+//!   counts on the real processor, also vector instructions that valgrind lacks. It also hashes the
+//!   addresses of all instructions, so two paths of one length differ, too.
 //!
 //! `unsafe` code is only here in this crate.
 #![allow(unsafe_code)]
@@ -59,7 +59,7 @@ pub fn fix_randomness() -> Result<()> {
             let [start, end] = [start, end].map(|end| usize::from_str_radix(end, 16));
             let (start, end) = (start?, end?);
             let page = std::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: changes what a fork does with a mapping, and no memory of this process.
+            // SAFETY: changes the effect of a fork on a mapping, and no memory of this process.
             let kept = unsafe { libc::madvise(page, end - start, libc::MADV_KEEPONFORK) };
             ensure!(kept == 0, "cannot keep the random generator over forks");
             found += 1;
@@ -91,7 +91,7 @@ pub fn counted(prepared: &Prepared, tool: Tool, trace: Option<&Path>) -> Result<
             buffer.copy_from_slice(&secret.bytes);
             prepared.before.iter().for_each(|before| before(&buffer));
             count_here(|| (prepared.run)(black_box(&buffer)), tool, trace);
-            // SAFETY: ends this process, without what the parent would do at its end.
+            // SAFETY: ends this process, without the parent's handlers.
             unsafe { libc::_exit(0) }
         }
         ensure!(pid > 0, "cannot fork: {}", std::io::Error::last_os_error());

@@ -13,7 +13,7 @@
 //!
 //! let mut recipient = suite.recipient(&encapsulated, &key, b"what for", None, None)?;
 //! assert_eq!(recipient.open(b"in the open", &sealed)?, b"text");
-//! # Ok::<(), wraith_crypto::encrypt::hpke::HpkeError>(())
+//! # Ok::<(), wraith_suite::encrypt::hpke::HpkeError>(())
 //! ```
 
 mod context;

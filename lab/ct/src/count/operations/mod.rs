@@ -13,8 +13,6 @@ pub mod public_key;
 pub mod symmetric;
 pub mod transfer;
 
-use wraith_suite::Backends;
-
 use super::{Expectation, Operation};
 
 /// An exclusion: operations whose counts may differ.
@@ -24,21 +22,15 @@ pub struct Exclusion {
     name: &'static str,
     /// Why the counts may differ.
     reason: &'static str,
-    /// The choice for which this holds, if not for all.
-    only_with: Option<Backends>,
 }
 
 const fn excluding(name: &'static str, reason: &'static str) -> Exclusion {
-    Exclusion { name, reason, only_with: None }
+    Exclusion { name, reason }
 }
 
 /// Every exclusion.
 pub const EXCLUSIONS: &[Exclusion] = &[
-    Exclusion {
-        name: "sign/ECDSA-brainpool",
-        reason: ECDSA_NONCE,
-        only_with: Some(Backends::Conservative),
-    },
+    excluding("sign/ECDSA-brainpool", ECDSA_NONCE),
     excluding("sign/RSA-", RSA_KEY),
     excluding("encrypt/RSA-PKCS1/key", RSA_KEY),
     excluding("sign/ML-DSA-44/", ML_DSA),
@@ -85,12 +77,7 @@ pub fn all() -> Vec<Operation> {
 }
 
 fn excluded(operation: Operation) -> Operation {
-    let chosen = Backends::chosen();
-    let holds = |exclusion: &&Exclusion| {
-        let Exclusion { name, only_with, .. } = exclusion;
-        operation.name.starts_with(name) && (only_with.is_none() || *only_with == chosen)
-    };
-    match EXCLUSIONS.iter().find(holds) {
+    match EXCLUSIONS.iter().find(|exclusion| operation.name.starts_with(exclusion.name)) {
         Some(exclusion) => operation.expecting(Expectation::Excluded(exclusion.reason)),
         None => operation,
     }
@@ -107,7 +94,7 @@ mod tests {
     #[test]
     fn every_exclusion_excludes_something() {
         let all = all();
-        for Exclusion { name, reason, .. } in EXCLUSIONS {
+        for Exclusion { name, reason } in EXCLUSIONS {
             assert!(all.iter().any(|each| each.name.starts_with(name)), "{name}");
             assert!(reason.len() > 20, "{name} has no reason");
         }

@@ -406,10 +406,10 @@ fn random_ciphertext(draw: &mut Draw) -> Vec<u8> {
 fn rsa_decryption() -> [Operation; 4] {
     let raw = |_: &mut Draw| rsa_pkcs1::DecryptionKey::from_pkcs8(&rsa_keys()[0]).expect("a key");
     [
-        // The length of the result is visible, so the message is as long as what replaces it.
+        // The length of the result is visible, so the message is as long as its replacement.
         Operation::new("encrypt/RSA-PKCS1/padding", move |draw| {
             let key = raw(draw);
-            // What replaces the message may be longer than a message can be.
+            // The replacement may be longer than the longest message.
             let (random, len) = loop {
                 let random = random_ciphertext(draw);
                 let len = key.decrypt(&random).expect("a number in range").len();
