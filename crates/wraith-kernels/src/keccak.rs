@@ -1,4 +1,4 @@
-//! The permutation Keccak-f[1600] (FIPS 202, §3).
+//! The permutation Keccak-f\[1600\] (FIPS 202, §3).
 //!
 //! Each turn computes two rounds, from one array to another and back, so that no lane is copied.
 //! The same code is compiled twice. With BMI1 and BMI2, whose and-not and rotation write to a third

@@ -1,8 +1,8 @@
-//! The permutation Keccak-f[1600] (FIPS 202, §3) on eight states at once, one state in each vector
+//! The permutation Keccak-f\[1600\] (FIPS 202, §3) on eight states at once, one state in each vector
 //! lane.
 //!
 //! AVX-512 permutes all eight states together, AVX2 twice four. Without AVX-512 and AVX2,
-//! [`keccak`](super::keccak) permutes one state after another; it is also the reference in the
+//! [`keccak`] permutes one state after another; it is also the reference in the
 //! tests.
 //!
 //! On Zen 4 with AVX-512 an SLH-DSA-SHAKE-128f key, about 4500 permutations, takes 330 µs of

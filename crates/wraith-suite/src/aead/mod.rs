@@ -1,5 +1,5 @@
 //! Authenticated encryption (AEAD) by name ([`Algorithm`]) and by type. The transport seals its
-//! packets with [`PacketKey`](wraith_crypto::PacketKey) instead.
+//! packets with [`PacketKey`] instead.
 //!
 //! Invariant, which callers must keep: no nonce is used for two seals under one key.
 

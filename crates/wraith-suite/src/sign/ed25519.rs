@@ -1,5 +1,5 @@
 //! Ed25519 (RFC 8032), without a context, computed by AWS-LC. The transport uses
-//! [`SecretIdentity`](crate::SecretIdentity), which has its own rules for valid keys.
+//! [`SecretIdentity`](wraith_crypto::SecretIdentity), which has its own rules for valid keys.
 
 use curve25519_dalek::edwards::CompressedEdwardsY;
 use wraith_aws_lc::ed25519 as aws;
