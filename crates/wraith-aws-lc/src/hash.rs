@@ -19,8 +19,8 @@ pub enum Digest {
 }
 
 impl Digest {
-    #[cfg(feature = "suite")]
     /// Returns AWS-LC's description of the hash function, which is static.
+    #[cfg(feature = "suite")]
     pub(crate) fn evp(self) -> *const aws::EVP_MD {
         // SAFETY: these functions have no preconditions.
         unsafe {

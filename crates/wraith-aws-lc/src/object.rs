@@ -107,18 +107,18 @@ pub(crate) fn succeeded(code: i32) -> bool {
     code == 1
 }
 
-#[cfg(feature = "suite")]
 /// Converts big-endian `bytes` into a number. Returns `None` if out of memory.
+#[cfg(feature = "suite")]
 pub(crate) fn number(bytes: &[u8]) -> Option<Owned<aws::BIGNUM>> {
     // SAFETY: `bytes` has the length passed. For a null pointer AWS-LC allocates a new number.
     unsafe { Owned::new(aws::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut())) }
 }
 
-#[cfg(feature = "suite")]
 /// Writes `number` to `bytes`, big-endian, with leading zeros. Returns whether it fits.
 ///
 /// # Safety
 /// `number` is a live number.
+#[cfg(feature = "suite")]
 #[must_use]
 pub(crate) unsafe fn write_number(number: *const aws::BIGNUM, bytes: &mut [u8]) -> bool {
     // SAFETY: the caller guarantees that `number` is live, and `bytes` has the length passed.

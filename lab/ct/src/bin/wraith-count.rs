@@ -13,7 +13,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Parser;
 use wraith_ct::count::operations::public_key::write_rsa_keys;
 use wraith_ct::count::process::{self, Tool};
@@ -98,6 +98,7 @@ fn main() -> Result<()> {
 fn run(operation: &Operation, args: &Args) -> Result<()> {
     let is_small = args.small || operation.length > Length::Short;
     let form = if is_small { Form::Small } else { Form::Full };
+    ensure!(!args.steps || process::HAS_STEPS, "--steps needs Linux on x86-64");
     let tool = if args.steps { Tool::Steps } else { Tool::Valgrind };
     let mut draw = Draw::new(form, args.seed, &operation.name);
     let Some(prepared) = operation.prepare(&mut draw) else {
