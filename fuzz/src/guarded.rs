@@ -32,15 +32,6 @@ impl Place {
             _ => Self::Heap(offset),
         }
     }
-
-    /// Returns the place with an offset that is a multiple of eight.
-    fn of_words(self) -> Self {
-        match self {
-            Self::Front(offset) => Self::Front(offset & !7),
-            Self::Back(offset) => Self::Back(offset & !7),
-            Self::Heap(offset) => Self::Heap(offset & !7),
-        }
-    }
 }
 
 /// Bytes at a [`Place`].
@@ -82,20 +73,6 @@ impl Buffer {
         let mut buffer = Self { memory, start, len };
         buffer.copy_from_slice(bytes);
         buffer
-    }
-
-    /// Places words, aligned to eight bytes.
-    pub(crate) fn of_words(place: Place, words: &[u64]) -> Self {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        Self::new(place.of_words(), &bytes)
-    }
-
-    /// Returns the words of a buffer that [`Self::of_words`] made.
-    pub(crate) fn words(&mut self) -> &mut [u64] {
-        // SAFETY: any bytes are valid words.
-        let (before, words, behind) = unsafe { self.align_to_mut() };
-        assert!(before.is_empty() && behind.is_empty(), "the buffer holds words");
-        words
     }
 }
 

@@ -83,6 +83,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "kernel_sm2", run: targets::kernel_sm2::run, variations: 200 },
     Target { name: "kernel_p256", run: targets::kernel_p256::run, variations: 2000 },
     Target { name: "kernel_inverse", run: targets::kernel_inverse::run, variations: 2000 },
-    Target { name: "kernel_product", run: targets::kernel_product::run, variations: 4000 },
     Target { name: "kernel_pieces", run: targets::kernel_pieces::run, variations: 2000 },
 ];

@@ -49,8 +49,6 @@ pub mod p256;
 #[cfg(feature = "chacha20-poly1305")]
 #[doc(hidden)]
 pub mod poly1305;
-#[cfg(feature = "bignum")]
-pub mod product;
 #[cfg(feature = "sha512")]
 pub mod sha512;
 #[cfg(feature = "sm2")]
@@ -109,8 +107,6 @@ pub fn kernels() -> Vec<&'static Kernel> {
         all.extend([&inverse::x86::KERNEL]);
         #[cfg(feature = "p256")]
         all.extend([&p256::KERNEL]);
-        #[cfg(feature = "bignum")]
-        all.extend([&product::x86::KERNEL]);
     }
     all
 }

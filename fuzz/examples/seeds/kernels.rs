@@ -70,7 +70,6 @@ pub(crate) fn save_all() -> std::io::Result<()> {
     write("kernel_sm2", sm2())?;
     write("kernel_p256", p256())?;
     write("kernel_inverse", inverse())?;
-    write("kernel_product", product())?;
     write("kernel_pieces", pieces())
 }
 
@@ -243,20 +242,6 @@ fn inverse() -> Vec<Seed> {
         Seed::of(&[kind]).random(i).random(i + 1)
     };
     (0..36).map(case).collect()
-}
-
-fn product() -> Vec<Seed> {
-    let lens = [0, 1, 2, 6, 7, 8, 12, 13, 14, 16, 25, 26, 27, 32, 33, 48, 51, 52, 63, 64, 65];
-    let case = |i: usize| {
-        let seed = Seed::of(&[lens[i % lens.len()], lens[i * 5 % lens.len()]]);
-        let seed = seed.place(i).place(i + 1).place(i + 2);
-        match i % 3 {
-            0 => seed.repeated(0xff).repeated(0xff),
-            1 => seed.random(i).repeated(0xff),
-            _ => seed.random(i).random(i + 1),
-        }
-    };
-    (0..42).map(case).collect()
 }
 
 /// Every hash function, MAC, cipher and AEAD.

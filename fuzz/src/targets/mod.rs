@@ -17,7 +17,6 @@ pub(crate) mod kernel_keccak;
 pub(crate) mod kernel_p256;
 pub(crate) mod kernel_pieces;
 pub(crate) mod kernel_poly1305;
-pub(crate) mod kernel_product;
 pub(crate) mod kernel_sha512;
 pub(crate) mod kernel_sm2;
 pub(crate) mod kernel_sm3;

@@ -1,24 +1,20 @@
 //! Products of limbs. The time depends only on lengths.
 //!
-//! - Short factors: column by column.
-//! - From 9 limbs on: the AVX-512 kernel, if available.
-//! - Longer factors: AWS-LC.
+//! Short factors are multiplied column by column, long ones by AWS-LC.
 
 use wraith_aws_lc::bignum as aws;
-use wraith_kernels::product as kernel;
 use zeroize::Zeroizing;
 
 use crate::Backend;
 
-/// Limbs of the shorter factor from which the kernel is faster than columns.
-const KERNEL: usize = 9;
+/// Limbs of the shorter factor below which columns are faster at any length.
+const SHORT: usize = 9;
 /// Limbs of the longer factor from which AWS-LC is faster than columns.
 const LIBRARY: usize = 32;
 
 /// Returns the implementation of products of two numbers of `limbs` limbs.
 pub(super) fn backend(limbs: usize) -> Backend {
     match limbs {
-        KERNEL..=kernel::LIMBS_MAX if kernel::is_available() => Backend::Own("AVX-512 IFMA".into()),
         ..LIBRARY => Backend::Own("portable".into()),
         _ => Backend::AwsLc,
     }
@@ -28,15 +24,10 @@ pub(super) fn backend(limbs: usize) -> Backend {
 /// `None` if AWS-LC has no memory.
 pub(super) fn multiply(out: &mut [u64], a: &[u64], b: &[u64]) -> Option<()> {
     let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
-    if short.len() < KERNEL {
+    if long.len() < LIBRARY || short.len() < SHORT {
         columns(out, long, short);
-    } else if !kernel::multiply(out, long, short) {
-        if long.len() < LIBRARY {
-            columns(out, long, short);
-        } else {
-            let product = Zeroizing::new(aws::multiply(long, short)?);
-            out.copy_from_slice(&product);
-        }
+    } else {
+        out.copy_from_slice(&Zeroizing::new(aws::multiply(long, short)?));
     }
     Some(())
 }
@@ -160,13 +151,9 @@ mod tests {
             let (a, b) = (limbs(long, &mut state), limbs(short, &mut state));
             let [mut slow, mut fast] = [0, 7].map(|limb| vec![limb; long + short]);
             columns(&mut slow, &a, &b);
-            if kernel::multiply(&mut fast, &b, &a) {
-                assert_eq!(fast, slow, "{long} by {short}");
-            }
             assert_eq!(aws::multiply(&b, &a).unwrap(), slow, "{long} by {short}");
             multiply(&mut fast, &b, &a).unwrap();
             assert_eq!(fast, slow, "{long} by {short}");
         }
-        assert!(kernel::is_available() || !kernel::multiply(&mut [0; 2], &[1], &[1]));
     }
 }
