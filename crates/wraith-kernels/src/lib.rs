@@ -44,6 +44,8 @@ pub mod keccak;
 pub mod keccak_lanes;
 #[cfg(feature = "inverse")]
 mod limbs;
+#[cfg(any(feature = "aes", feature = "sm4"))]
+pub mod modes;
 #[cfg(all(feature = "p256", target_arch = "x86_64", feature = "simd"))]
 pub mod p256;
 #[cfg(feature = "chacha20-poly1305")]

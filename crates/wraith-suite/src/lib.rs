@@ -37,7 +37,6 @@ pub mod aead;
 pub mod agree;
 mod algorithm;
 pub mod bignum;
-mod block_cipher;
 pub mod cipher;
 mod ec;
 pub mod encoding;

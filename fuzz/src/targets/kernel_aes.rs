@@ -2,14 +2,13 @@
 //! AWS-LC compute the same, and a text in two pieces is the text as a whole.
 
 use wraith_aws_lc::reference::{self, AesMode};
-use wraith_kernels::aes::{Aes, BLOCK};
+use wraith_kernels::aes::Aes;
 use wraith_kernels::aes_gcm::RoundKeys;
+use wraith_kernels::modes::{BLOCK, Block, BlockCipher, Tweaks};
 
 use crate::guarded::Buffer;
 use crate::input::Input;
 use crate::levels::{portable, same};
-
-type Block = [u8; BLOCK];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -57,7 +56,7 @@ pub(crate) fn run(input: &[u8]) {
         let mut text = Buffer::new(place, &text);
         let (first, second) = text.split_at_mut(split);
         for piece in [first, second] {
-            compute(&aes, mode, &mut iv, &mut counter, piece);
+            compute(&aes, mode, &mut iv, &mut counter, piece.as_chunks_mut().0);
         }
         (iv, counter, text.to_vec())
     });
@@ -85,7 +84,7 @@ fn wrap_soon(input: &mut Input<'_>, iv: &mut Block) {
     iv[BLOCK - 1] -= before;
 }
 
-fn compute(aes: &Aes, mode: Mode, iv: &mut Block, counter: &mut Block, text: &mut [u8]) {
+fn compute(aes: &Aes, mode: Mode, iv: &mut Block, counter: &mut Block, text: &mut [Block]) {
     match mode {
         Mode::Plain(AesMode::Ecb, true) => aes.ecb_encrypt(text),
         Mode::Plain(AesMode::Ecb, false) => aes.ecb_decrypt(text),
@@ -95,12 +94,19 @@ fn compute(aes: &Aes, mode: Mode, iv: &mut Block, counter: &mut Block, text: &mu
         Mode::Plain(AesMode::Cfb, false) => aes.cfb_decrypt(iv, text),
         Mode::Plain(AesMode::Ofb, _) => aes.ofb(iv, text),
         Mode::Plain(AesMode::Ctr, _) => aes.ctr(iv, text),
-        Mode::Xts(true) | Mode::Plain(AesMode::Xts, true) => aes.xts_encrypt(iv, text),
-        Mode::Xts(false) | Mode::Plain(AesMode::Xts, false) => aes.xts_decrypt(iv, text),
+        Mode::Xts(true) | Mode::Plain(AesMode::Xts, true) => xts::<true>(aes, iv, text),
+        Mode::Xts(false) | Mode::Plain(AesMode::Xts, false) => xts::<false>(aes, iv, text),
         Mode::CbcMac => aes.cbc_mac(iv, text),
         Mode::Ccm(true) => aes.ccm::<true>(iv, counter, text),
         Mode::Ccm(false) => aes.ccm::<false>(iv, counter, text),
     }
+}
+
+/// Computes XTS from the tweak in `iv` on.
+fn xts<const ENCRYPT: bool>(aes: &Aes, iv: &mut Block, text: &mut [Block]) {
+    let mut tweaks = Tweaks { next: *iv, ieee: true };
+    aes.xts::<ENCRYPT>(&mut tweaks, text);
+    *iv = tweaks.next;
 }
 
 /// Computes the same with AWS-LC. Of the values that the next piece would continue with, only that
@@ -152,7 +158,7 @@ fn xts_with_unit(input: &mut Input<'_>, key: &[u8], text: &[u8]) {
         let [aes, other] = [key, &other_key].map(|key| Aes::new(key).expect("a key of 32 bytes"));
         let (mut tweak, mut text) = (unit, text.to_vec());
         other.encrypt_block(&mut tweak);
-        aes.xts_encrypt(&mut tweak, &mut text);
+        xts::<true>(&aes, &mut tweak, text.as_chunks_mut().0);
         text
     });
     assert_eq!(found, expected, "XTS of AWS-LC");

@@ -3,9 +3,10 @@
 
 use wraith_aws_lc::aead::{Aead, AeadKey};
 use wraith_aws_lc::gmac::Gmac;
-use wraith_kernels::aes::{Aes, BLOCK};
+use wraith_kernels::aes::Aes;
 use wraith_kernels::aes_gcm::{GcmKey, Ghash, Width};
 use wraith_kernels::ghash;
+use wraith_kernels::modes::{BLOCK, BlockCipher};
 
 use super::kernel_aes::add;
 use super::kernel_ghash::{inverse, product};

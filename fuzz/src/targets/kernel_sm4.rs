@@ -2,6 +2,7 @@
 //! portable code and the modes written with the `sm4` crate compute the same.
 
 use sm4::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use wraith_kernels::modes::BlockCipher;
 use wraith_kernels::sm4::{Block, Chain, Counter, Sm4, add};
 
 use crate::guarded::Buffer;
@@ -85,10 +86,10 @@ fn by_kernel(
     }
     let (blocks, masks) = (text.as_chunks_mut().0, masks.as_chunks().0);
     match operation {
-        Operation::Encrypt | Operation::Count { .. } => sm4.encrypt(blocks),
-        Operation::Decrypt => sm4.decrypt(blocks),
-        Operation::EncryptMasked => sm4.encrypt_masked(blocks, masks),
-        Operation::DecryptMasked => sm4.decrypt_masked(blocks, masks),
+        Operation::Encrypt | Operation::Count { .. } => sm4.ecb_encrypt(blocks),
+        Operation::Decrypt => sm4.ecb_decrypt(blocks),
+        Operation::EncryptMasked => sm4.masked::<true>(blocks, masks),
+        Operation::DecryptMasked => sm4.masked::<false>(blocks, masks),
         Operation::Chain(chain) => sm4.chain(chain, &mut iv, blocks),
         Operation::Absorb => sm4.absorb(&mut iv, blocks),
     }

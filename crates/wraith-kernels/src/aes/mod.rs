@@ -1,5 +1,4 @@
-//! AES (FIPS 197) with keys of 128, 192 and 256 bits, and the block modes built on it. All
-//! functions process whole blocks.
+//! AES (FIPS 197) with keys of 128, 192 and 256 bits, and the block modes built on it.
 //!
 //! - On x86-64 with AES instructions, [`x86`] computes the rounds. Modes with independent blocks
 //!   fill the processor's widest vectors (512, 256 or 128 bits). The other modes run as one chain
@@ -14,8 +13,7 @@ mod portable;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod x86;
 
-/// Block size in bytes.
-pub const BLOCK: usize = 16;
+use crate::modes::{Block, BlockCipher, Tweaks};
 
 /// An expanded key. Wiped when dropped.
 #[derive(Clone)]
@@ -31,33 +29,7 @@ enum Inner {
 // Both representations wipe the key.
 impl zeroize::ZeroizeOnDrop for Aes {}
 
-/// Calls a function of the implementation that holds the key.
-macro_rules! either {
-    ($self:ident, $keys:ident => $call:expr) => {
-        match &$self.0 {
-            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-            Inner::X86($keys) => $call,
-            Inner::Portable($keys) => $call,
-        }
-    };
-}
-
-/// Every function processes whole blocks. It leaves in the IV, counter or tweak the value that the
-/// next call continues with.
 impl Aes {
-    /// Expands a key. Returns `None` unless the key has 16, 24 or 32 bytes.
-    #[inline]
-    pub fn new(key: &[u8]) -> Option<Self> {
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return None;
-        }
-        #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-        if let Some(width) = x86::Width::best() {
-            return Some(Self(Inner::X86(Box::new(x86::Keys::new(key, width)))));
-        }
-        Self::portable(key)
-    }
-
     /// Expands a key for the `aes` crate.
     fn portable(key: &[u8]) -> Option<Self> {
         Some(Self(Inner::Portable(Box::new(portable::Keys::new(key)?))))
@@ -72,51 +44,57 @@ impl Aes {
         }
         None
     }
+}
 
-    /// Encrypts one block.
+/// Calls a method of the implementation that holds the key.
+macro_rules! either {
+    ($self:ident, $keys:ident => $call:expr) => {
+        match &$self.0 {
+            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+            Inner::X86($keys) => $call,
+            Inner::Portable($keys) => $call,
+        }
+    };
+}
+
+/// Defines methods that only pass the call on.
+macro_rules! forward {
+    ($($name:ident $(<const $flag:ident>)? ($($argument:ident: $type:ty),+);)+) => {$(
+        #[inline]
+        fn $name $(<const $flag: bool>)? (&self, $($argument: $type),+) {
+            either!(self, keys => keys.$name $(::<$flag>)? ($($argument),+));
+        }
+    )+};
+}
+
+impl BlockCipher for Aes {
     #[inline]
-    pub fn encrypt_block(&self, block: &mut [u8; BLOCK]) {
-        either!(self, keys => keys.encrypt_block(block));
+    fn new(key: &[u8]) -> Option<Self> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return None;
+        }
+        #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+        if let Some(width) = x86::Width::best() {
+            return Some(Self(Inner::X86(Box::new(x86::Keys::new(key, width)))));
+        }
+        Self::portable(key)
     }
 
-    /// Encrypts each block on its own.
-    pub fn ecb_encrypt(&self, text: &mut [u8]) {
-        either!(self, keys => keys.ecb_encrypt(blocks(text)));
+    forward! {
+        encrypt_block(block: &mut Block);
+        ecb_encrypt(text: &mut [Block]);
+        ecb_decrypt(text: &mut [Block]);
+        cbc_encrypt(iv: &mut Block, text: &mut [Block]);
+        cbc_decrypt(iv: &mut Block, text: &mut [Block]);
+        cfb_encrypt(iv: &mut Block, text: &mut [Block]);
+        cfb_decrypt(iv: &mut Block, text: &mut [Block]);
+        ofb(iv: &mut Block, text: &mut [Block]);
+        xts<const ENCRYPT>(tweaks: &mut Tweaks, text: &mut [Block]);
+        cbc_mac(state: &mut Block, blocks: &[Block]);
+        ccm<const SEAL>(mac: &mut Block, counter: &mut Block, text: &mut [Block]);
     }
 
-    /// Decrypts each block on its own.
-    pub fn ecb_decrypt(&self, text: &mut [u8]) {
-        either!(self, keys => keys.ecb_decrypt(blocks(text)));
-    }
-
-    /// Encrypts in CBC mode.
-    pub fn cbc_encrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.cbc_encrypt(iv, blocks(text)));
-    }
-
-    /// Decrypts in CBC mode.
-    pub fn cbc_decrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.cbc_decrypt(iv, blocks(text)));
-    }
-
-    /// Encrypts in CFB mode, with feedback of whole blocks.
-    pub fn cfb_encrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.cfb_encrypt(iv, blocks(text)));
-    }
-
-    /// Decrypts in CFB mode.
-    pub fn cfb_decrypt(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.cfb_decrypt(iv, blocks(text)));
-    }
-
-    /// Encrypts or decrypts in OFB mode.
-    pub fn ofb(&self, iv: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.ofb(iv, blocks(text)));
-    }
-
-    /// Encrypts or decrypts in counter mode. The counter is the whole block, in big-endian order.
-    pub fn ctr(&self, counter: &mut [u8; BLOCK], text: &mut [u8]) {
-        let mut text = blocks(text);
+    fn ctr(&self, counter: &mut Block, mut text: &mut [Block]) {
         while !text.is_empty() {
             // The longest run in which the lower half of the counter does not overflow.
             let low = u128::from_be_bytes(*counter) as u64;
@@ -128,49 +106,6 @@ impl Aes {
             text = later;
         }
     }
-
-    /// Encrypts in XTS mode. `tweak` is the encrypted tweak of the first block.
-    pub fn xts_encrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.xts_encrypt(tweak, blocks(text)));
-    }
-
-    /// Decrypts in XTS mode. `tweak` is as in [`Self::xts_encrypt`].
-    pub fn xts_decrypt(&self, tweak: &mut [u8; BLOCK], text: &mut [u8]) {
-        either!(self, keys => keys.xts_decrypt(tweak, blocks(text)));
-    }
-
-    /// Updates `state` to the last block of a CBC encryption of `data` from `state`. Writes no
-    /// ciphertext.
-    pub fn cbc_mac(&self, state: &mut [u8; BLOCK], data: &[u8]) {
-        let (data, rest) = data.as_chunks();
-        debug_assert!(rest.is_empty());
-        either!(self, keys => keys.cbc_mac(state, data));
-    }
-
-    /// Runs the two halves of CCM side by side: CBC-MAC over the plaintext from `mac`, and counter
-    /// mode from `counter`.
-    ///
-    /// The lower half of the counter must not overflow.
-    pub fn ccm<const SEAL: bool>(
-        &self,
-        mac: &mut [u8; BLOCK],
-        counter: &mut [u8; BLOCK],
-        text: &mut [u8],
-    ) {
-        either!(self, keys => keys.ccm::<SEAL>(mac, counter, blocks(text)));
-    }
-}
-
-fn blocks(text: &mut [u8]) -> &mut [[u8; BLOCK]] {
-    let (blocks, rest) = text.as_chunks_mut();
-    debug_assert!(rest.is_empty(), "whole blocks");
-    blocks
-}
-
-/// Multiplies a tweak by x in the field of XTS (IEEE 1619 §5.2).
-#[inline]
-const fn times_x(tweak: u128) -> u128 {
-    tweak << 1 ^ (0_u128.wrapping_sub(tweak >> 127) & 0x87)
 }
 
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]

@@ -11,8 +11,11 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing, optimization_barrier};
 
+pub use crate::modes::{Block, add};
+
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::detect::{Kernel, Purpose, needs};
+use crate::modes::BlockCipher;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::self_test::Inputs;
 
@@ -49,8 +52,8 @@ fn self_test(kernel: Implementation) -> bool {
                 let (now, _) = text.as_chunks_mut::<16>();
                 let now = &mut now[..blocks];
                 let mut iv = key;
-                sm4.encrypt(now);
-                sm4.decrypt(&mut now[..blocks / 2]);
+                sm4.ecb_encrypt(now);
+                sm4.ecb_decrypt(&mut now[..blocks / 2]);
                 sm4.count(&mut Counter::last_word([0xff; 16]), now.as_flattened_mut());
                 if blocks < 10 {
                     sm4.chain(Chain::Cbc, &mut iv, now);
@@ -61,9 +64,6 @@ fn self_test(kernel: Implementation) -> bool {
             run(&ours) == run(&twin)
         })
 }
-
-/// A block.
-pub type Block = [u8; 16];
 
 /// The linear part of the map before the inversion in the S-box, from the field of SM4 to that of
 /// AES, and its inverse. Matrices are in the format of the GFNI instructions: the row of bit 7 is
@@ -253,44 +253,10 @@ impl Sm4 {
         Self { encrypt, decrypt, kernel }
     }
 
-    /// Encrypts each block independently.
-    pub fn encrypt(&self, blocks: &mut [Block]) {
-        self.blocks(&self.encrypt, blocks);
-    }
-
-    /// Decrypts each block independently.
-    pub fn decrypt(&self, blocks: &mut [Block]) {
-        self.blocks(&self.decrypt, blocks);
-    }
-
-    /// Encrypts each block independently, with its mask xored before and after.
-    pub fn encrypt_masked(&self, blocks: &mut [Block], masks: &[Block]) {
-        self.masked(&self.encrypt, blocks, masks);
-    }
-
-    /// Decrypts each block independently, with its mask xored before and after.
-    pub fn decrypt_masked(&self, blocks: &mut [Block], masks: &[Block]) {
-        self.masked(&self.decrypt, blocks, masks);
-    }
-
-    #[allow(unsafe_code)]
-    fn masked(&self, keys: &RoundKeys, blocks: &mut [Block], masks: &[Block]) {
-        #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-        if self.kernel == Implementation::Avx512
-            && let (Ok(blocks), Ok(masks)) = ((&mut *blocks).try_into(), masks.try_into())
-        {
-            // SAFETY: `with` checked that the processor supports the kernel.
-            return unsafe { avx512::masked(keys, blocks, masks) };
-        }
-        add(blocks.as_flattened_mut(), masks.as_flattened());
-        self.blocks(keys, blocks);
-        add(blocks.as_flattened_mut(), masks.as_flattened());
-    }
-
     /// Returns the encrypted block.
     pub fn encrypted(&self, block: Block) -> Block {
         let mut blocks = [block];
-        self.encrypt(&mut blocks);
+        self.ecb_encrypt(&mut blocks);
         blocks[0]
     }
 
@@ -330,7 +296,7 @@ impl Sm4 {
                 *block = counter.block();
                 *counter = counter.later(1);
             }
-            self.encrypt(stream);
+            self.ecb_encrypt(stream);
             add(piece, stream.as_flattened());
         }
     }
@@ -390,10 +356,54 @@ impl Sm4 {
     }
 }
 
-/// Xors the bytes of `b` onto `a`, up to the end of the shorter one.
-pub fn add(a: &mut [u8], b: &[u8]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a ^= b;
+impl BlockCipher for Sm4 {
+    fn new(key: &[u8]) -> Option<Self> {
+        Some(Self::new(key.try_into().ok()?))
+    }
+
+    fn ecb_encrypt(&self, text: &mut [Block]) {
+        self.blocks(&self.encrypt, text);
+    }
+
+    fn ecb_decrypt(&self, text: &mut [Block]) {
+        self.blocks(&self.decrypt, text);
+    }
+
+    #[allow(unsafe_code)]
+    fn masked<const ENCRYPT: bool>(&self, blocks: &mut [Block], masks: &[Block]) {
+        let keys = if ENCRYPT { &self.encrypt } else { &self.decrypt };
+        #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+        if self.kernel == Implementation::Avx512
+            && let (Ok(blocks), Ok(masks)) = ((&mut *blocks).try_into(), masks.try_into())
+        {
+            // SAFETY: `with` checked that the processor supports the kernel.
+            return unsafe { avx512::masked(keys, blocks, masks) };
+        }
+        add(blocks.as_flattened_mut(), masks.as_flattened());
+        self.blocks(keys, blocks);
+        add(blocks.as_flattened_mut(), masks.as_flattened());
+    }
+
+    fn cbc_encrypt(&self, iv: &mut Block, text: &mut [Block]) {
+        self.chain(Chain::Cbc, iv, text);
+    }
+
+    fn cfb_encrypt(&self, iv: &mut Block, text: &mut [Block]) {
+        self.chain(Chain::Cfb, iv, text);
+    }
+
+    fn ofb(&self, iv: &mut Block, text: &mut [Block]) {
+        self.chain(Chain::Ofb, iv, text);
+    }
+
+    fn ctr(&self, counter: &mut Block, text: &mut [Block]) {
+        let mut next = Counter::whole(*counter);
+        self.count(&mut next, text.as_flattened_mut());
+        *counter = next.block();
+    }
+
+    fn cbc_mac(&self, state: &mut Block, blocks: &[Block]) {
+        self.absorb(state, blocks);
     }
 }
 

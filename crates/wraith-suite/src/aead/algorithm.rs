@@ -223,9 +223,9 @@ impl Algorithm {
         use Algorithm::*;
         match self {
             Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
-            Aes128Ccm | Aes192Ccm | Aes256Ccm => crate::block_cipher::aes_backend(),
+            Aes128Ccm | Aes192Ccm | Aes256Ccm => crate::cipher::aes_backend(),
             Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
-            Sm4Gcm | Sm4Ccm => crate::cipher::sm4::backend(),
+            Sm4Gcm | Sm4Ccm => crate::cipher::sm4_backend(),
             ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::backend(),
             _ => Backend::AwsLc,
         }

@@ -7,8 +7,8 @@ use zeroize::ZeroizeOnDrop;
 
 use super::algorithm::Lengths;
 use super::{Aead, AeadError, Algorithm};
-use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::aes::Aes;
+use wraith_kernels::modes::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::sm4::Sm4;
 
 /// A key of AES-CCM. Nonces have 12 bytes and tags 16, or other lengths after
@@ -109,13 +109,13 @@ impl<C: BlockCipher> Ccm<C> {
             let mut last = [[0; BLOCK]];
             last[0][..end.len()].copy_from_slice(end);
             if SEAL {
-                self.cipher.absorb(&mut mac, &last);
+                self.cipher.cbc_mac(&mut mac, &last);
             }
-            self.cipher.count(&mut counter, &mut last);
+            self.cipher.ctr(&mut counter, &mut last);
             end.copy_from_slice(&last[0][..end.len()]);
             if !SEAL {
                 last[0][end.len()..].fill(0);
-                self.cipher.absorb(&mut mac, &last);
+                self.cipher.cbc_mac(&mut mac, &last);
             }
         }
         add(&mut mac, &tag_mask);
@@ -131,7 +131,7 @@ impl<C: BlockCipher> Ccm<C> {
         first[BLOCK - length_bytes..]
             .copy_from_slice(&(text as u64).to_be_bytes()[8 - length_bytes..]);
         let mut mac = [0; BLOCK];
-        self.cipher.absorb(&mut mac, &[first]);
+        self.cipher.cbc_mac(&mut mac, &[first]);
         if aad.is_empty() {
             return mac;
         }
@@ -150,13 +150,13 @@ impl<C: BlockCipher> Ccm<C> {
         }
         let (head, rest) = aad.split_at(aad.len().min(BLOCK - prefix));
         block[prefix..prefix + head.len()].copy_from_slice(head);
-        self.cipher.absorb(&mut mac, &[block]);
+        self.cipher.cbc_mac(&mut mac, &[block]);
         let (blocks, end) = rest.as_chunks();
-        self.cipher.absorb(&mut mac, blocks);
+        self.cipher.cbc_mac(&mut mac, blocks);
         if !end.is_empty() {
             let mut block = [0; BLOCK];
             block[..end.len()].copy_from_slice(end);
-            self.cipher.absorb(&mut mac, &[block]);
+            self.cipher.cbc_mac(&mut mac, &[block]);
         }
         mac
     }

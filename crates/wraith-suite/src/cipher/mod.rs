@@ -17,8 +17,7 @@
 //! likely.
 
 mod modes;
-pub mod sm4;
-pub(crate) mod xts;
+mod xts;
 
 use std::hint::black_box;
 
@@ -27,7 +26,7 @@ use thiserror::Error;
 use crate::Backend;
 use crate::algorithm::algorithms;
 use wraith_kernels::aes::Aes;
-use wraith_kernels::sm4::Sm4;
+use wraith_kernels::sm4::{Implementation, Sm4};
 
 /// Length of a block in bytes, for every cipher in this module.
 pub const BLOCK_BYTES: usize = 16;
@@ -188,7 +187,7 @@ impl Algorithm {
     /// Returns the implementation on this processor.
     #[must_use]
     pub fn backend(self) -> Backend {
-        if self.is_sm4() { sm4::backend() } else { crate::block_cipher::aes_backend() }
+        if self.is_sm4() { sm4_backend() } else { aes_backend() }
     }
 
     /// Starts a text under `key`, with `iv`.
@@ -209,6 +208,25 @@ impl Algorithm {
             Mode::Xts => "data units of 16 bytes to 16 MiB",
         }
     }
+}
+
+/// Starts a text under SM4-XTS in the variant of IEEE 1619, whose tweaks differ from the second
+/// block on. [`Algorithm::start`] starts that of GB/T 17964, as OpenSSL and openHiTLS do.
+///
+/// # Errors
+/// As [`Algorithm::start`].
+pub fn start_sm4_xts_ieee(key: &[u8], unit: &[u8; 16]) -> Result<Box<dyn Cipher>, CipherError> {
+    Ok(Box::new(xts::Xts::<Sm4>::new(Algorithm::Sm4Xts, true, key, *unit)?))
+}
+
+/// Returns the implementation of the modes of AES on this processor.
+pub(crate) fn aes_backend() -> Backend {
+    Backend::own_or(Aes::features(), Backend::Library("aes"))
+}
+
+/// Returns the implementation of the modes of SM4 on this processor.
+pub(crate) fn sm4_backend() -> Backend {
+    Backend::Own(Implementation::best().features().into())
 }
 
 /// Pads `text` to whole blocks: appends 1 to 16 bytes, each with their count as its value (PKCS #7,
@@ -260,5 +278,21 @@ mod tests {
         }
         assert_eq!(unpadded_len(&[]), Err(CipherError::Padding));
         assert_eq!(unpadded_len(&[1; 17]), Err(CipherError::Padding));
+    }
+
+    #[test]
+    fn each_mode_begins_by_name_with_keys_and_ivs_of_its_lengths_only() {
+        for &algorithm in Algorithm::ALL {
+            let (key_bytes, iv_bytes) = (algorithm.key_bytes(), algorithm.iv_bytes());
+            let key: Vec<u8> = (0..key_bytes as u8).collect();
+            let iv = vec![1; iv_bytes];
+            assert_eq!(algorithm.start(&key, &iv).unwrap().algorithm(), algorithm);
+            let found = key_bytes - 1;
+            let short = algorithm.start(&key[1..], &iv).err();
+            assert_eq!(short, Some(CipherError::KeyLength { algorithm, found }));
+            let found = iv_bytes + 1;
+            let long = algorithm.start(&key, &vec![1; found]).err();
+            assert_eq!(long, Some(CipherError::IvLength { algorithm, found }));
+        }
     }
 }

@@ -7,7 +7,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::xts::Xts;
 use super::{Algorithm, Cipher, CipherError, Mode};
-use crate::block_cipher::{BLOCK, Block, BlockCipher};
+use wraith_kernels::modes::{BLOCK, Block, BlockCipher};
 
 /// Starts a text. `C` has to be the block cipher of `algorithm`.
 pub(super) fn start<C: BlockCipher + 'static>(
@@ -25,7 +25,7 @@ pub(super) fn start<C: BlockCipher + 'static>(
     // ECB has no IV.
     let iv = iv.first_chunk().copied().unwrap_or_default();
     Ok(match algorithm.mode() {
-        Mode::Xts => Box::new(Xts::<C>::new(algorithm, key, iv)?),
+        Mode::Xts => Box::new(Xts::<C>::new(algorithm, algorithm != Algorithm::Sm4Xts, key, iv)?),
         _ => Box::new(Text::with(algorithm, C::new(key).ok_or(wrong_key)?, iv)),
     })
 }
@@ -54,7 +54,7 @@ impl<C: BlockCipher> Drop for Text<C> {
 impl<C: BlockCipher> ZeroizeOnDrop for Text<C> {}
 
 impl<C: BlockCipher> Text<C> {
-    pub(super) const fn with(algorithm: Algorithm, cipher: C, iv: Block) -> Self {
+    const fn with(algorithm: Algorithm, cipher: C, iv: Block) -> Self {
         Self { algorithm, cipher, iv, kept: [0; BLOCK], used: 0 }
     }
 
@@ -78,10 +78,10 @@ impl<C: BlockCipher> Text<C> {
     fn ctr(&mut self, text: &mut [u8]) {
         let (rest, blocks, beginning) = self.cut(text);
         self.add_kept(rest);
-        self.cipher.count(&mut self.iv, blocks);
+        self.cipher.ctr(&mut self.iv, blocks);
         if !beginning.is_empty() {
             self.kept = [0; BLOCK];
-            self.cipher.count(&mut self.iv, std::slice::from_mut(&mut self.kept));
+            self.cipher.ctr(&mut self.iv, std::slice::from_mut(&mut self.kept));
             self.add_kept(beginning);
         }
     }

@@ -6,7 +6,7 @@
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::{Algorithm, Cipher, CipherError};
-use crate::block_cipher::{BLOCK, Block, BlockCipher};
+use wraith_kernels::modes::{Block, BlockCipher, Tweaks};
 
 /// XTS over consecutive data units. Wiped when dropped.
 #[derive(Clone)]
@@ -16,6 +16,7 @@ pub(super) struct Xts<C: BlockCipher> {
     tweak_cipher: C,
     /// Number of the next data unit.
     unit: u128,
+    /// The variant of IEEE 1619, or that of GB/T 17964.
     ieee: bool,
 }
 
@@ -28,22 +29,20 @@ impl<C: BlockCipher> Drop for Xts<C> {
 impl<C: BlockCipher> ZeroizeOnDrop for Xts<C> {}
 
 impl<C: BlockCipher> Xts<C> {
-    /// Starts the variant of GB/T 17964 for SM4, and that of IEEE 1619 for AES. `keys` is the text
-    /// key followed by the tweak key.
-    pub(super) fn new(algorithm: Algorithm, keys: &[u8], unit: Block) -> Result<Self, CipherError> {
+    /// Starts a text. `keys` is the text key followed by the tweak key.
+    pub(super) fn new(
+        algorithm: Algorithm,
+        ieee: bool,
+        keys: &[u8],
+        unit: Block,
+    ) -> Result<Self, CipherError> {
         let (key, tweak_key) = keys.split_at(keys.len() / 2);
         if crate::equal(key, tweak_key) {
             return Err(CipherError::EqualHalves);
         }
         let wrong_key = CipherError::KeyLength { algorithm, found: keys.len() };
         let (cipher, tweak_cipher) = C::new(key).zip(C::new(tweak_key)).ok_or(wrong_key)?;
-        let unit = u128::from_le_bytes(unit);
-        Ok(Self { algorithm, cipher, tweak_cipher, unit, ieee: algorithm != Algorithm::Sm4Xts })
-    }
-
-    /// Changes to the variant of IEEE 1619.
-    pub(super) fn use_ieee(&mut self) {
-        self.ieee = true;
+        Ok(Self { algorithm, cipher, tweak_cipher, unit: u128::from_le_bytes(unit), ieee })
     }
 
     fn crypt<const ENCRYPT: bool>(&mut self, text: &mut [u8]) -> Result<(), CipherError> {
@@ -61,11 +60,8 @@ impl<C: BlockCipher> Xts<C> {
         self.cipher.xts::<ENCRYPT>(&mut tweaks, others);
         // Ciphertext stealing (IEEE 1619 §5.3.2). For decryption, the last two tweaks are swapped.
         let mut other = Zeroizing::new(*tweaks);
-        if ENCRYPT {
-            other.advance()
-        } else {
-            tweaks.advance()
-        }
+        let skipping = if ENCRYPT { &mut other } else { &mut tweaks };
+        skipping.fill(&mut [[0; 16]]);
         self.cipher.xts::<ENCRYPT>(&mut tweaks, std::slice::from_mut(last));
         rest.swap_with_slice(&mut last[..rest.len()]);
         self.cipher.xts::<ENCRYPT>(&mut other, std::slice::from_mut(last));
@@ -84,40 +80,5 @@ impl<C: BlockCipher> Cipher for Xts<C> {
 
     fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError> {
         self.crypt::<false>(in_out)
-    }
-}
-
-/// The tweaks of one data unit. Each is x times the tweak before.
-#[derive(Clone, Copy, Zeroize)]
-pub(crate) struct Tweaks {
-    /// The tweak of the next block.
-    pub(crate) next: Block,
-    /// Whether the coefficient of x^0 is the lowest bit of the first byte, as in IEEE 1619, or the
-    /// highest bit, as in GB/T 17964.
-    ieee: bool,
-}
-
-impl Tweaks {
-    fn advance(&mut self) {
-        self.fill(&mut [[0; BLOCK]]);
-    }
-
-    /// Writes the next tweaks to `tweaks`.
-    pub(crate) fn fill(&mut self, tweaks: &mut [Block]) {
-        if self.ieee {
-            let mut next = u128::from_le_bytes(self.next);
-            for tweak in tweaks {
-                *tweak = next.to_le_bytes();
-                next = next << 1 ^ (0_u128.wrapping_sub(next >> 127) & 0x87);
-            }
-            self.next = next.to_le_bytes();
-        } else {
-            let mut next = u128::from_be_bytes(self.next);
-            for tweak in tweaks {
-                *tweak = next.to_be_bytes();
-                next = next >> 1 ^ (0_u128.wrapping_sub(next & 1) & 0xe1 << 120);
-            }
-            self.next = next.to_be_bytes();
-        }
     }
 }

@@ -3,8 +3,8 @@
 use zeroize::Zeroize;
 
 use super::{Algorithm, block_mac};
-use crate::block_cipher::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::aes::Aes;
+use wraith_kernels::modes::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::sm4::Sm4;
 
 /// CBC over a message. The last 1 to 16 bytes are held back until they are known to be the last;
@@ -28,12 +28,12 @@ impl<C: BlockCipher> CbcMacState<C> {
             let (fill, rest) = data.split_at(BLOCK - self.kept_len);
             if self.kept_len > 0 {
                 self.kept[self.kept_len..].copy_from_slice(fill);
-                self.cipher.absorb(&mut self.state, &[self.kept]);
+                self.cipher.cbc_mac(&mut self.state, &[self.kept]);
                 data = rest;
             }
             // At least one byte is held back.
             let (blocks, last) = data.split_at((data.len() - 1) / BLOCK * BLOCK);
-            self.cipher.absorb(&mut self.state, blocks.as_chunks().0);
+            self.cipher.cbc_mac(&mut self.state, blocks.as_chunks().0);
             (self.kept_len, data) = (0, last);
         }
         self.kept[self.kept_len..self.kept_len + data.len()].copy_from_slice(data);
@@ -43,7 +43,7 @@ impl<C: BlockCipher> CbcMacState<C> {
     /// Returns the CBC-MAC tag, with zero padding after the message.
     fn cbc_mac(&mut self) -> Block {
         self.kept[self.kept_len..].fill(0);
-        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.cipher.cbc_mac(&mut self.state, &[self.kept]);
         self.state
     }
 
@@ -59,7 +59,7 @@ impl<C: BlockCipher> CbcMacState<C> {
         }
         add(&mut self.kept, &subkey);
         subkey.zeroize();
-        self.cipher.absorb(&mut self.state, &[self.kept]);
+        self.cipher.cbc_mac(&mut self.state, &[self.kept]);
         self.state
     }
 }

@@ -209,10 +209,10 @@ impl Algorithm {
             Some(hash) => hash.backend(),
             None => match self {
                 Self::CmacAes128 | Self::CmacAes192 | Self::CmacAes256 => {
-                    crate::block_cipher::aes_backend()
+                    crate::cipher::aes_backend()
                 }
                 Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => GmacAes::backend(),
-                Self::CmacSm4 | Self::CbcMacSm4 => crate::cipher::sm4::backend(),
+                Self::CmacSm4 | Self::CbcMacSm4 => crate::cipher::sm4_backend(),
                 _ => Backend::Own("portable".into()),
             },
         }

@@ -12,13 +12,12 @@ use std::arch::x86_64::*;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{BLOCK, portable};
+use super::portable;
 use crate::aes_expand::{self, KEYS_MAX};
 use crate::detect::{Kernel, Purpose, needs};
+use crate::modes::{BLOCK, Block, BlockCipher, Tweaks};
 use crate::self_test::Inputs;
 use wide::{CbcDecrypt, CfbDecrypt, Ctr, EcbDecrypt, EcbEncrypt, Mode, XtsDecrypt, XtsEncrypt};
-
-type Block = [u8; BLOCK];
 
 /// Vector width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,20 +72,21 @@ fn self_test(width: Width) -> bool {
     macro_rules! modes {
         ($keys:expr, $iv:expr, $text:expr) => {{
             let (keys, mut iv, text) = ($keys, $iv, &mut *$text);
+            let mut tweaks = Tweaks { next: iv, ieee: true };
             keys.ecb_encrypt(text);
             keys.cbc_encrypt(&mut iv, text);
             keys.cfb_encrypt(&mut iv, text);
             keys.ofb(&mut iv, text);
             keys.ctr(&mut [7; BLOCK], text);
-            keys.xts_encrypt(&mut iv, text);
+            keys.xts::<true>(&mut tweaks, text);
             keys.ecb_decrypt(text);
             keys.cbc_decrypt(&mut iv, text);
             keys.cfb_decrypt(&mut iv, text);
-            keys.xts_decrypt(&mut iv, text);
+            keys.xts::<false>(&mut tweaks, text);
             keys.cbc_mac(&mut iv, text);
             keys.ccm::<true>(&mut iv, &mut [7; BLOCK], text);
             keys.ccm::<false>(&mut iv, &mut [7; BLOCK], text);
-            iv
+            (iv, tweaks.next)
         }};
     }
     let mut inputs = Inputs::new();
@@ -187,12 +187,13 @@ impl Keys {
         self.wide::<Ctr>(counter, text);
     }
 
-    pub(super) fn xts_encrypt(&self, tweak: &mut Block, text: &mut [Block]) {
-        self.wide::<XtsEncrypt>(tweak, text);
-    }
-
-    pub(super) fn xts_decrypt(&self, tweak: &mut Block, text: &mut [Block]) {
-        self.wide::<XtsDecrypt>(tweak, text);
+    /// The tweaks are those of IEEE 1619.
+    pub(super) fn xts<const ENCRYPT: bool>(&self, tweaks: &mut Tweaks, text: &mut [Block]) {
+        debug_assert!(tweaks.ieee);
+        match ENCRYPT {
+            true => self.wide::<XtsEncrypt>(&mut tweaks.next, text),
+            false => self.wide::<XtsDecrypt>(&mut tweaks.next, text),
+        }
     }
 
     pub(super) fn cbc_mac(&self, state: &mut Block, data: &[Block]) {

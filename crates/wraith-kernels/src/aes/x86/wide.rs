@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 use super::Block;
 use super::vector::Vector;
-use crate::aes::times_x;
+use crate::modes::times_x;
 
 /// Number of vectors in a group.
 const GROUP: usize = 8;

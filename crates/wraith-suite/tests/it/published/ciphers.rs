@@ -2,7 +2,7 @@
 
 use wraith_suite::{
     aead::{self, Aead, AesCcm, AesGcm, key_wrap},
-    cipher::{self, Cipher, sm4::Sm4Xts},
+    cipher::{self, Cipher},
 };
 
 use super::{each, ensure, hex, message, same};
@@ -10,10 +10,8 @@ use super::{each, ensure, hex, message, same};
 /// Starts a text. "SM4-XTS-IEEE" is SM4-XTS with the tweak of IEEE 1619.
 fn start(name: &str, key: &[u8], iv: &[u8]) -> Result<Box<dyn Cipher>, String> {
     if name == "SM4-XTS-IEEE" {
-        let key = key.try_into().map_err(message)?;
-        return Ok(Box::new(
-            Sm4Xts::new_ieee(key, iv.try_into().map_err(message)?).map_err(message)?,
-        ));
+        let unit = iv.try_into().map_err(message)?;
+        return cipher::start_sm4_xts_ieee(key, unit).map_err(message);
     }
     name.parse::<cipher::Algorithm>().map_err(message)?.start(key, iv).map_err(message)
 }
