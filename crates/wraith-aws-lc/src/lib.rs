@@ -23,6 +23,8 @@ pub mod ed25519;
 pub mod gmac;
 pub mod hash;
 #[cfg(feature = "suite")]
+pub mod keccak;
+#[cfg(feature = "suite")]
 pub mod key_wrap;
 #[cfg(feature = "suite")]
 pub mod ml_dsa;

@@ -1,7 +1,7 @@
 //! Owned objects of AWS-LC, numbers, and the thread's error queue.
 //!
-//! Only keys outlive a call, and keys do not change once created. AWS-LC keeps caches inside keys,
-//! and locks those caches itself.
+//! Only keys and states of hash functions outlive a call. Keys do not change once created; AWS-LC
+//! keeps caches inside keys, and locks those caches itself. States change only through `&mut`.
 
 #[cfg(feature = "suite")]
 use std::ptr;

@@ -173,25 +173,6 @@ pub fn aes(mode: AesMode, encrypt: bool, key: &[u8], iv: &[u8; 16], text: &mut [
     }
 }
 
-/// Returns the digest of `message` by SHA-3 with a digest of `bytes` bytes.
-#[must_use]
-pub fn sha3(bytes: usize, message: &[u8]) -> Option<Vec<u8>> {
-    let mut digest = vec![0; bytes];
-    // SAFETY: the digest has the length of the function's, and `message` the length passed.
-    let done = unsafe {
-        let function = match bytes {
-            28 => aws::EVP_sha3_224(),
-            32 => aws::EVP_sha3_256(),
-            48 => aws::EVP_sha3_384(),
-            64 => aws::EVP_sha3_512(),
-            _ => return None,
-        };
-        let (data, len, out) = (message.as_ptr().cast(), message.len(), digest.as_mut_ptr());
-        aws::EVP_Digest(data, len, out, ptr::null_mut(), function, ptr::null_mut())
-    };
-    succeeded(done).then_some(digest)
-}
-
 /// SM2's curve (GB/T 32918.5), which AWS-LC lacks, computed by its code for any curve.
 fn sm2_curve() -> Option<&'static Owned<aws::EC_GROUP>> {
     static CURVE: OnceLock<Option<Owned<aws::EC_GROUP>>> = OnceLock::new();

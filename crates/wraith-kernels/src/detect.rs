@@ -362,7 +362,6 @@ pub(crate) mod needs {
     need!(SM4_AVX512, Avx512, "AVX-512, GFNI", "avx2" "gfni" "avx512f" "avx512bw" "avx512vl");
     need!(AVX512_BMI2, Avx512, "AVX-512, BMI2",
         "avx512f" "avx512bw" "avx512vl" "bmi1" "bmi2");
-    need!(BMI2, Avx2, "BMI2", "bmi1" "bmi2");
     need!(ADX, Avx2, "BMI2, ADX", "adx" "bmi2");
     need!(AVX2, Avx2, "AVX2", "avx2");
     need!(AVX512, Avx512, "AVX-512", "avx512f" "avx512bw");

@@ -94,11 +94,7 @@ pub fn kernels() -> Vec<&'static Kernel> {
         #[cfg(feature = "sha512")]
         all.extend([&sha512::x86::KERNEL]);
         #[cfg(feature = "keccak")]
-        all.extend([
-            &keccak::x86::KERNEL,
-            &keccak_lanes::x86::LANES_512,
-            &keccak_lanes::x86::LANES_256,
-        ]);
+        all.extend([&keccak_lanes::x86::LANES_512, &keccak_lanes::x86::LANES_256]);
         #[cfg(feature = "sm4")]
         all.extend([&sm4::AVX512, &sm4::GFNI]);
         #[cfg(feature = "sm3")]

@@ -16,7 +16,6 @@ use wraith_kernels as kernels;
 mod blocks;
 pub(crate) mod compression;
 pub mod legacy;
-mod sponge;
 mod types;
 mod xof;
 
@@ -131,10 +130,8 @@ impl Algorithm {
                 Backend::own_or(kernels::sha512::features(), Backend::AwsLc)
             }
             Self::Sm3 => Backend::own(kernels::sm3::features()),
-            Self::Sha3_224 | Self::Sha3_256 | Self::Sha3_384 | Self::Sha3_512 => {
-                Backend::own(kernels::keccak::features())
-            }
-            Self::Shake128 | Self::Shake256 => Backend::own(kernels::keccak::features()),
+            Self::Sha3_224 | Self::Sha3_256 | Self::Sha3_384 | Self::Sha3_512 => Backend::AwsLc,
+            Self::Shake128 | Self::Shake256 => Backend::AwsLc,
             Self::Blake2s | Self::Blake2b => Backend::Library("blake2"),
             Self::Blake3 => Backend::Library("blake3"),
         }

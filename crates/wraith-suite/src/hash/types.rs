@@ -3,10 +3,10 @@
 use std::fmt;
 
 use blake2::digest::Digest;
+use wraith_aws_lc::keccak::Keccak;
 use zeroize::Zeroize;
 
 use super::blocks::Blocks;
-use super::sponge::Sponge;
 use super::{Algorithm, Function, Hash, compression};
 
 /// Defines the type of one function. `$running` needs `new`, `update`, and `finish` and `digest`,
@@ -108,21 +108,21 @@ hash_type!(/** Incremental state of SHA-384. */ Sha384, 48, 128, Blocks<compress
 hash_type!(/** Incremental state of SHA-512. */ Sha512, 64, 128, Blocks<compression::Sha512>);
 hash_type!(/** Incremental state of SHA-512/256. */ Sha512_256, 32, 128, Blocks<compression::Sha512_256>);
 hash_type!(/** Incremental state of SM3. */ Sm3, 32, 64, Blocks<compression::Sm3>);
-hash_type!(/** Incremental state of SHA3-224. */ Sha3_224, 28, 144, Sha3<144>);
-hash_type!(/** Incremental state of SHA3-256. */ Sha3_256, 32, 136, Sha3<136>);
-hash_type!(/** Incremental state of SHA3-384. */ Sha3_384, 48, 104, Sha3<104>);
-hash_type!(/** Incremental state of SHA3-512. */ Sha3_512, 64, 72, Sha3<72>);
+hash_type!(/** Incremental state of SHA3-224. */ Sha3_224, 28, 144, Sha3<28>);
+hash_type!(/** Incremental state of SHA3-256. */ Sha3_256, 32, 136, Sha3<32>);
+hash_type!(/** Incremental state of SHA3-384. */ Sha3_384, 48, 104, Sha3<48>);
+hash_type!(/** Incremental state of SHA3-512. */ Sha3_512, 64, 72, Sha3<64>);
 hash_type!(/** Incremental state of BLAKE2s, with digests of 32 bytes. */ Blake2s, 32, 64, Blake2<blake2::Blake2s256>);
 hash_type!(/** Incremental state of BLAKE2b, with digests of 64 bytes. */ Blake2b, 64, 128, Blake2<blake2::Blake2b512>);
 hash_type!(/** Incremental state of BLAKE3. For keys see [`crate::kdf`]. */ Blake3, 32, 64, Blake3State);
 
-/// The sponge of a SHA-3 function.
+/// A state of SHA-3 with digests of so many bytes.
 #[derive(Clone)]
-struct Sha3<const RATE: usize>(Sponge<RATE>);
+struct Sha3<const DIGEST_BYTES: usize>(Keccak);
 
-impl<const RATE: usize> Sha3<RATE> {
-    const fn new() -> Self {
-        Self(Sponge::new())
+impl<const DIGEST_BYTES: usize> Sha3<DIGEST_BYTES> {
+    fn new() -> Self {
+        Self(Keccak::sha_3(DIGEST_BYTES))
     }
 
     fn digest(data: &[u8], out: &mut [u8]) {
@@ -132,13 +132,11 @@ impl<const RATE: usize> Sha3<RATE> {
     }
 
     fn update(&mut self, data: &[u8]) {
-        self.0.absorb(data);
+        self.0.update(data);
     }
 
-    fn finish(mut self, out: &mut [u8]) {
-        // The domain bits 01 (§6.1), and the first padding bit.
-        self.0.pad(0x06);
-        self.0.squeeze(out);
+    fn finish(self, out: &mut [u8]) {
+        self.0.finish(out);
     }
 }
 

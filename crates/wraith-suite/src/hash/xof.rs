@@ -2,32 +2,31 @@
 
 use std::fmt;
 
-use super::sponge::Sponge;
+use wraith_aws_lc::keccak::Keccak;
+
 use super::{Algorithm, Hash};
 
 macro_rules! xof_type {
-    ($(#[$meta:meta])* $name:ident, $reader:ident, $rate:literal) => {
+    ($(#[$meta:meta])* $name:ident, $reader:ident, $new:ident) => {
         $(#[$meta])*
         #[derive(Clone)]
-        pub struct $name(Sponge<$rate>);
+        pub struct $name(Keccak);
 
         impl $name {
             /// Creates the state of an empty message.
             #[must_use]
-            pub const fn new() -> Self {
-                Self(Sponge::new())
+            pub fn new() -> Self {
+                Self(Keccak::$new())
             }
 
             /// Hashes the next piece of the message.
             pub fn update(&mut self, data: &[u8]) {
-                self.0.absorb(data);
+                self.0.update(data);
             }
 
             /// Returns a reader that gives the digest piece by piece.
             #[must_use]
-            pub fn reader(mut self) -> $reader {
-                // The domain bits 1111, and the first padding bit.
-                self.0.pad(0x1f);
+            pub fn reader(self) -> $reader {
                 $reader(self.0)
             }
 
@@ -68,7 +67,7 @@ macro_rules! xof_type {
             }
 
             fn update(&mut self, data: &[u8]) {
-                self.0.absorb(data);
+                self.0.update(data);
             }
 
             fn finish_into(self: Box<Self>, out: &mut [u8]) {
@@ -82,7 +81,7 @@ macro_rules! xof_type {
 
         /// A digest of unlimited length.
         #[derive(Clone)]
-        pub struct $reader(Sponge<$rate>);
+        pub struct $reader(Keccak);
 
         impl $reader {
             /// Fills `out` with the next bytes of the digest.
@@ -99,5 +98,5 @@ macro_rules! xof_type {
     };
 }
 
-xof_type!(/** Incremental state of SHAKE128: 128 bits of security with a digest of 32 bytes or more. */ Shake128, Shake128Reader, 168);
-xof_type!(/** Incremental state of SHAKE256: 256 bits of security with a digest of 64 bytes or more. */ Shake256, Shake256Reader, 136);
+xof_type!(/** Incremental state of SHAKE128: 128 bits of security with a digest of 32 bytes or more. */ Shake128, Shake128Reader, shake_128);
+xof_type!(/** Incremental state of SHAKE256: 256 bits of security with a digest of 64 bytes or more. */ Shake256, Shake256Reader, shake_256);
