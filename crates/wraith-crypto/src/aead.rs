@@ -7,12 +7,13 @@
 //! - AES-256-GCM: our own on x86-64 with vector AES (VAES) of 512 or 256 bits, where it is at least
 //!   1.5 times as fast on packets (`aes_gcm`); otherwise AWS-LC.
 //! - ChaCha20-Poly1305: our own with AVX-512 and IFMA; otherwise AWS-LC.
-//! - SM4-GCM: our own.
+//! - SM4-GCM: our own, compiled by the feature `sm4`.
 //!
 //! Invariant, which callers must keep: no nonce is used for two seals under one key.
 
 mod implementation;
-mod sm4_gcm;
+#[cfg(feature = "sm4")]
+pub mod sm4_gcm;
 
 use std::fmt;
 
@@ -23,7 +24,6 @@ use wraith_kernels::chacha20_poly1305;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 pub use implementation::{Implementation, implementation};
-pub use sm4_gcm::Sm4Gcm;
 pub use wraith_kernels::detect::aes_hardware;
 
 use crate::kdf;
@@ -46,18 +46,19 @@ pub enum Suite {
     /// ChaCha20-Poly1305 (RFC 8439): fast in software, on any processor.
     ChaCha20Poly1305,
     /// SM4-GCM (RFC 8998), for users whose [policy](crate::Policy) demands it. Uses the first 16
-    /// bytes of a 32-byte key.
+    /// bytes of a 32-byte key. Only the feature `sm4` compiles it.
     Sm4Gcm,
 }
 
 impl Suite {
-    /// Decodes the suite byte of payload 2. Returns `None` for an unknown suite.
+    /// Decodes the suite byte of payload 2. Returns `None` for a suite that is unknown or [not
+    /// built](Self::is_built).
     #[must_use]
     pub const fn from_wire(byte: u8) -> Option<Self> {
         match byte {
             1 => Some(Self::Aes256Gcm),
             2 => Some(Self::ChaCha20Poly1305),
-            3 => Some(Self::Sm4Gcm),
+            3 if Self::Sm4Gcm.is_built() => Some(Self::Sm4Gcm),
             _ => None,
         }
     }
@@ -92,7 +93,14 @@ impl Suite {
         }
     }
 
-    /// Every suite.
+    /// Returns whether this build has the code of the suite: every suite but SM4-GCM, which needs
+    /// the feature `sm4`.
+    #[must_use]
+    pub const fn is_built(self) -> bool {
+        cfg!(feature = "sm4") || !matches!(self, Self::Sm4Gcm)
+    }
+
+    /// Every suite, also one that is not [built](Self::is_built).
     pub const ALL: [Self; 3] = [Self::Aes256Gcm, Self::ChaCha20Poly1305, Self::Sm4Gcm];
 }
 
@@ -101,6 +109,7 @@ impl Suite {
 pub struct AeadKey {
     cipher: Cipher,
     suite: Suite,
+    implementation: Implementation,
 }
 
 impl ZeroizeOnDrop for AeadKey {}
@@ -109,20 +118,24 @@ enum Cipher {
     Own(Box<GcmKey>),
     ChaCha(chacha20_poly1305::Key),
     Library(LibraryKey),
-    Sm4(Box<Sm4Gcm>),
+    #[cfg(feature = "sm4")]
+    Sm4(Box<sm4_gcm::Sm4Gcm>),
 }
 
 impl AeadKey {
     /// Creates a key from 32 bytes, with the fastest implementation on this processor.
+    ///
+    /// # Panics
+    /// If the suite is not [built](Suite::is_built). Negotiation selects no such suite.
     #[must_use]
     pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
         let mut able = Implementation::ALL.into_iter();
         able.find_map(|each| Self::with_implementation(suite, key, each))
-            .expect("every suite is computed everywhere, by AWS-LC or ours")
+            .expect("every built suite is computed everywhere, by AWS-LC or ours")
     }
 
     /// Creates a key from 32 bytes, with the given implementation. Returns `None` if it does not
-    /// support this processor or this suite.
+    /// support this processor or this suite, or if the suite is not built.
     #[must_use]
     pub fn with_implementation(
         suite: Suite,
@@ -134,9 +147,10 @@ impl AeadKey {
             (Implementation::AwsLc, Suite::ChaCha20Poly1305) => {
                 Cipher::library(Library::ChaCha20Poly1305, key)
             }
+            #[cfg(feature = "sm4")]
             (Implementation::Sm4, Suite::Sm4Gcm) => {
                 let key = key.first_chunk().expect("32 bytes hold 16");
-                Cipher::Sm4(Box::new(Sm4Gcm::new(key)))
+                Cipher::Sm4(Box::new(sm4_gcm::Sm4Gcm::new(key)))
             }
             (Implementation::Vaes512, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits512)?,
             (Implementation::Vaes256, Suite::Aes256Gcm) => Cipher::own(key, Width::Bits256)?,
@@ -145,21 +159,13 @@ impl AeadKey {
             }
             _ => return None,
         };
-        Some(Self { cipher, suite })
+        Some(Self { cipher, suite, implementation })
     }
 
     /// Returns the implementation that this key uses.
     #[must_use]
-    pub fn implementation(&self) -> Implementation {
-        match &self.cipher {
-            Cipher::Own(key) => match key.width() {
-                Width::Bits256 => Implementation::Vaes256,
-                Width::Bits512 => Implementation::Vaes512,
-            },
-            Cipher::ChaCha(_) => Implementation::Ifma,
-            Cipher::Library(_) => Implementation::AwsLc,
-            Cipher::Sm4(_) => Implementation::Sm4,
-        }
+    pub const fn implementation(&self) -> Implementation {
+        self.implementation
     }
 
     /// Returns the suite of the key.
@@ -177,6 +183,7 @@ impl AeadKey {
             Cipher::Library(key) => key
                 .seal(&nonce, aad, in_out)
                 .expect("messages are far below the suites' limit of 64 GiB"),
+            #[cfg(feature = "sm4")]
             Cipher::Sm4(key) => key.seal(&nonce, aad, in_out),
         }
     }
@@ -225,6 +232,7 @@ impl AeadKey {
                 let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
                 key.open(&nonce, aad, text, tag).then_some(()).ok_or(Unauthentic)
             }
+            #[cfg(feature = "sm4")]
             Cipher::Sm4(key) => verified(in_out, |text| key.open(&nonce, aad, text)),
         }
     }
@@ -269,6 +277,9 @@ pub struct PacketKey {
 
 impl PacketKey {
     /// Derives `key_n` and `iv_n` from `secret_n`.
+    ///
+    /// # Panics
+    /// As [`AeadKey::new`].
     #[must_use]
     pub fn new(suite: Suite, secret: &[u8; 32]) -> Self {
         let key = Zeroizing::new(kdf::derive("wraith/1 packet key", secret));
@@ -329,7 +340,9 @@ mod tests {
 
     use super::*;
 
-    const SUITES: [Suite; 3] = Suite::ALL;
+    fn suites() -> Vec<Suite> {
+        Suite::ALL.into_iter().filter(|suite| suite.is_built()).collect()
+    }
 
     fn hex(text: &str) -> Vec<u8> {
         HEXLOWER.decode(text.as_bytes()).unwrap()
@@ -385,7 +398,7 @@ mod tests {
 
     #[test]
     fn the_nonce_is_the_iv_xor_the_packet_number() {
-        for suite in SUITES {
+        for suite in suites() {
             let secret = [7; 32];
             let packet = PacketKey::new(suite, &secret);
             let plain = AeadKey::new(suite, &kdf::derive("wraith/1 packet key", &secret));
@@ -402,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_message_shorter_than_a_tag_is_not_authentic() {
-        for suite in SUITES {
+        for suite in suites() {
             for len in 0..TAG_BYTES {
                 let key = PacketKey::new(suite, &[1; 32]);
                 assert_eq!(key.open(0, b"", &mut vec![0; len]), Err(Unauthentic));
@@ -412,8 +425,8 @@ mod tests {
 
     #[test]
     fn the_wire_bytes_of_the_suites_are_those_of_the_specification() {
-        assert_eq!(SUITES.map(Suite::to_wire), [1, 2, 3]);
-        assert_eq!(SUITES.map(Suite::bit), [1, 2, 4]);
+        assert_eq!(Suite::ALL.map(Suite::to_wire), [1, 2, 3]);
+        assert_eq!(Suite::ALL.map(Suite::bit), [1, 2, 4]);
         for byte in 0..=u8::MAX {
             assert!(Suite::from_wire(byte).is_none_or(|suite| suite.to_wire() == byte));
         }
@@ -421,13 +434,24 @@ mod tests {
         assert_eq!(Suite::from_wire(4), None);
     }
 
+    #[test]
+    fn a_suite_that_is_not_built_has_no_wire_byte_and_no_key() {
+        for suite in Suite::ALL {
+            let found = Suite::from_wire(suite.to_wire());
+            assert_eq!(found, suite.is_built().then_some(suite));
+            let made = |each| AeadKey::with_implementation(suite, &[1; 32], each).is_some();
+            assert_eq!(Implementation::ALL.into_iter().any(made), suite.is_built());
+        }
+        assert_eq!(Suite::Sm4Gcm.is_built(), cfg!(feature = "sm4"));
+    }
+
     proptest! {
         #[test]
         fn sealed_texts_open_and_modified_ones_do_not(
-            suite in 0..3_usize, secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
+            suite in prop::sample::select(suites()), secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
             text in prop::collection::vec(any::<u8>(), 0..300), flip: prop::sample::Index, bit in 0..8u8,
         ) {
-            let key = PacketKey::new(SUITES[suite], &secret);
+            let key = PacketKey::new(suite, &secret);
             let mut sealed = text.clone();
             let tag = key.seal(pn, &aad, &mut sealed);
             sealed.extend(tag);

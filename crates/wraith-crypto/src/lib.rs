@@ -5,7 +5,7 @@
 //!
 //! | module | content | computed by |
 //! |---|---|---|
-//! | [`aead`] | the packet suites AES-256-GCM, ChaCha20-Poly1305 and SM4-GCM, and the packet key of SPEC §3.5 | kernels, AWS-LC |
+//! | [`aead`] | the packet suites AES-256-GCM, ChaCha20-Poly1305 and, with the feature `sm4`, SM4-GCM, and the packet key of SPEC §3.5 | kernels, AWS-LC |
 //! | [`mask`] | one AES-256 block, for header protection (SPEC §4.3) | a kernel, the crate `aes` |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) | AWS-LC; the check of the subgroup is ours, on fiat-crypto |
 //! | [`agree`] | X25519 | AWS-LC |
@@ -44,7 +44,7 @@ pub use aead::{
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
 pub use mask::MaskKey;
 pub use names::{NAME_MAX, UnknownAlgorithm};
-pub use policy::Policy;
+pub use policy::{Policy, PolicyNotBuilt};
 pub use wraith_aws_lc::equal;
 pub use wraith_kernels::detect::{Backends, Kernel, KernelState};
 pub use wraith_kernels::{Wiped, kernels};

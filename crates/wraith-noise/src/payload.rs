@@ -58,7 +58,8 @@ impl InitiatorHello {
 }
 
 /// Selects the suite for a connection, as the responder (SPEC §3.3). Returns the first suite in the
-/// order of preference that both sides accept, or `None` if there is no such suite.
+/// order of preference that both sides accept and this build has ([`Suite::is_built`]), or `None` if
+/// there is no such suite.
 ///
 /// - Both processors have AES instructions: AES-256-GCM, ChaCha20-Poly1305, SM4-GCM.
 /// - Otherwise: ChaCha20-Poly1305, AES-256-GCM, SM4-GCM.
@@ -70,7 +71,7 @@ pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Op
         true => [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Sm4Gcm],
         false => [Suite::ChaCha20Poly1305, Suite::Aes256Gcm, Suite::Sm4Gcm],
     };
-    order.into_iter().find(|suite| hello.suites & ours & suite.bit() != 0)
+    order.into_iter().find(|suite| suite.is_built() && hello.suites & ours & suite.bit() != 0)
 }
 
 /// Payload 2, sent by the responder in H2.
@@ -205,7 +206,6 @@ mod tests {
     fn aes_comes_first_where_both_sides_have_it_in_hardware_and_nothing_is_taken_that_one_does_not_want()
      {
         let (aes, chacha) = (Some(Suite::Aes256Gcm), Some(Suite::ChaCha20Poly1305));
-        let sm4 = Some(Suite::Sm4Gcm);
         assert_eq!(negotiate(&hello(3, true), 3, true), aes);
         assert_eq!(negotiate(&hello(3, true), 3, false), chacha);
         assert_eq!(negotiate(&hello(3, false), 3, true), chacha);
@@ -216,9 +216,24 @@ mod tests {
         assert_eq!(negotiate(&hello(1, false), 3, true), aes);
         assert_eq!(negotiate(&hello(7, true), 7, true), aes);
         assert_eq!(negotiate(&hello(7, false), 7, true), chacha);
-        assert_eq!(negotiate(&hello(7, false), 4, true), sm4);
         assert_eq!(negotiate(&hello(4, true), 3, true), None);
         assert_eq!(negotiate(&hello(0xf8, true), 0xff, true), None);
+    }
+
+    #[test]
+    fn a_build_without_sm4_has_no_suite_in_common_with_a_peer_that_wants_only_sm4() {
+        let sm4 = Suite::Sm4Gcm.is_built().then_some(Suite::Sm4Gcm);
+        for ours in [4, 7] {
+            assert_eq!(negotiate(&hello(4, true), ours, true), sm4);
+        }
+        assert_eq!(negotiate(&hello(7, false), 4, true), sm4);
+        let answer = ResponderHello {
+            suite: Suite::Sm4Gcm,
+            observed: "[::1]:1".parse().unwrap(),
+            parameters: Parameters::default(),
+        };
+        let decoded = ResponderHello::decode(&answer.encode()).map(|hello| hello.suite);
+        assert_eq!(decoded, sm4.ok_or(HandshakeError::Malformed));
     }
 
     #[test]

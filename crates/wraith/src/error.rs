@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use wraith_crypto::PolicyNotBuilt;
 use wraith_discovery::{CodeError, TicketError};
 pub(crate) use wraith_files::plain;
 use wraith_transfer::{Role, TransferError};
@@ -247,6 +248,12 @@ impl From<StateError> for Error {
             _ => ErrorKind::Other,
         };
         Self::because(kind, error.to_string(), Cause::State(error))
+    }
+}
+
+impl From<PolicyNotBuilt> for Error {
+    fn from(error: PolicyNotBuilt) -> Self {
+        Self::new(ErrorKind::InvalidInput, error.to_string())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use wraith_kernels::aes_gcm::Width;
-use wraith_kernels::{chacha20_poly1305, sm4};
+use wraith_kernels::chacha20_poly1305;
 
 use super::{AeadKey, Suite, aes_hardware};
 
@@ -20,8 +20,8 @@ pub enum Implementation {
     Ifma,
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
-    /// Our own, only for SM4-GCM: every processor. [`implementation`] names the
-    /// processor features in use.
+    /// Our own, only for SM4-GCM: every processor, if the feature `sm4` compiles it.
+    /// [`implementation`] names the processor features in use.
     Sm4,
 }
 
@@ -29,11 +29,12 @@ impl Implementation {
     /// Every implementation. Of those for the same suite, the fastest comes first.
     pub const ALL: [Self; 5] = [Self::Vaes512, Self::Vaes256, Self::Ifma, Self::AwsLc, Self::Sm4];
 
-    /// Returns whether this processor has the required features.
+    /// Returns whether this build has the implementation, and this processor the required features.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
-            Self::AwsLc | Self::Sm4 => true,
+            Self::AwsLc => true,
+            Self::Sm4 => cfg!(feature = "sm4"),
             Self::Vaes512 => Width::Bits512.is_available(),
             Self::Vaes256 => Width::Bits256.is_available(),
             Self::Ifma => chacha20_poly1305::features().is_some(),
@@ -54,6 +55,9 @@ impl fmt::Display for Implementation {
 }
 
 /// Describes the implementation of a suite on this processor, for people.
+///
+/// # Panics
+/// As [`AeadKey::new`].
 #[must_use]
 pub fn implementation(suite: Suite) -> String {
     let implementation = AeadKey::new(suite, &[0; 32]).implementation();
@@ -64,7 +68,10 @@ pub fn implementation(suite: Suite) -> String {
         (Implementation::AwsLc, Suite::Aes256Gcm) => {
             format!("{implementation}, no AES instructions")
         }
-        (Implementation::Sm4, _) => format!("own ({})", sm4::Implementation::best().features()),
+        #[cfg(feature = "sm4")]
+        (Implementation::Sm4, _) => {
+            format!("own ({})", wraith_kernels::sm4::Implementation::best().features())
+        }
         _ => implementation.to_string(),
     }
 }

@@ -6,7 +6,10 @@ use crate::DirectionKeys;
 
 const CID: [u8; CID_BYTES] = *b"ourCIDis";
 const CID_MASK: [u8; 32] = [3; 32];
-const SUITES: [Suite; 3] = Suite::ALL;
+
+fn suites() -> impl Iterator<Item = Suite> {
+    Suite::ALL.into_iter().filter(|suite| suite.is_built())
+}
 
 fn keys() -> DirectionKeys {
     DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: CID, cid_mask: CID_MASK }
@@ -40,7 +43,7 @@ impl Direction {
 #[test]
 fn a_packet_is_protected_as_the_specification_says() {
     use wraith_crypto::{MaskKey, PacketKey};
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         direction.sealer.advance_phase();
         let pn = (7 << 31) + 0x0102_0304;
@@ -64,7 +67,7 @@ fn a_packet_is_protected_as_the_specification_says() {
 
 #[test]
 fn packets_open_in_any_order_and_only_once() {
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         let mut packets: Vec<_> =
             (0..100u64).map(|pn| (pn, direction.seal(pn, &pn.to_be_bytes()))).collect();
@@ -82,7 +85,7 @@ fn packets_open_in_any_order_and_only_once() {
 
 #[test]
 fn every_changed_bit_is_noticed_and_does_no_harm() {
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         let packet = direction.seal(0, b"some frames");
         for bit in 0..packet.len() * 8 {
@@ -150,7 +153,7 @@ fn after_too_many_forgeries_nothing_opens_any_more() {
 
 #[test]
 fn a_change_of_phase_is_followed_and_late_packets_of_the_old_one_still_open() {
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         let first = direction.seal(0, b"phase 0");
         let late = direction.seal(1, b"phase 0, late");
@@ -181,7 +184,7 @@ fn a_change_of_phase_is_followed_and_late_packets_of_the_old_one_still_open() {
 #[test]
 fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
     use wraith_crypto::kdf::{derive, derive_parts};
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         direction.sealer.ratchet(&[9; 32]);
         direction.sealer.advance_phase();
@@ -203,7 +206,7 @@ fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
 
 #[test]
 fn only_the_two_ends_follow_a_ratchet() {
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         // An attacker that stole every key before the ratchet.
         let mut thief = Opener::new(suite, &keys());
@@ -279,7 +282,7 @@ fn chi_square(counts: &[u32; 256]) -> f64 {
 #[test]
 fn no_byte_of_a_packet_is_anything_but_random() {
     const PACKETS: u64 = 2000;
-    for suite in SUITES {
+    for suite in suites() {
         let mut direction = Direction::new(suite);
         let mut counts = vec![[0u32; 256]; 100 + PACKET_OVERHEAD];
         for pn in 0..PACKETS {
@@ -303,7 +306,7 @@ proptest! {
         chacha: bool,
         steps in prop::collection::vec((0..3u64, 1..1400usize, any::<bool>(), 0..20u8), 1..60),
     ) {
-        let mut direction = Direction::new(SUITES[usize::from(chacha)]);
+        let mut direction = Direction::new(Suite::ALL[usize::from(chacha)]);
         let mut pn = 0;
         // SPEC §4.5: only after a packet of the current phase has arrived.
         let mut arrived_in_phase = false;

@@ -156,9 +156,9 @@ fn no_secret_is_left_in_memory_that_is_given_back() {
     assert_eq!(secrets.last(), Some(&keys.send.secret), "these are the secrets of this handshake");
     let left = found_in_freed_memory(&secrets, || {
         let keys = black_box(Box::new(shake_hands()));
-        exchange(Suite::Aes256Gcm, &keys);
-        exchange(Suite::ChaCha20Poly1305, &keys);
-        exchange(Suite::Sm4Gcm, &keys);
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.is_built()) {
+            exchange(suite, &keys);
+        }
     });
     assert_eq!(left, 0);
 }
@@ -202,7 +202,7 @@ fn no_secret_of_a_ratchet_is_left_in_memory_that_is_given_back() {
             cid: [7; 8],
             cid_mask: [8; 32],
         });
-        for suite in Suite::ALL {
+        for suite in Suite::ALL.into_iter().filter(|suite| suite.is_built()) {
             let mut sealer = Box::new(Sealer::new(suite, &keys));
             let mut opener = Box::new(Opener::new(suite, &keys));
             sealer.ratchet(&agreed);

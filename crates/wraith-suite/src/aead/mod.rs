@@ -15,7 +15,8 @@ mod sm4_gcm;
 pub use algorithm::{Aead, AeadError, Algorithm};
 pub use ccm::{AesCcm, Sm4Ccm};
 pub use gcm::AesGcm;
+pub use wraith_crypto::aead::sm4_gcm::Sm4Gcm;
 pub use wraith_crypto::aead::{
-    AeadKey, Implementation, NONCE_BYTES, PacketKey, Sm4Gcm, Suite, TAG_BYTES, Unauthentic,
-    aes_hardware, implementation,
+    AeadKey, Implementation, NONCE_BYTES, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware,
+    implementation,
 };

@@ -159,8 +159,8 @@ fn check_suites(theirs: u8, ours: u8) -> Result<(), Error> {
         return Ok(());
     }
     let names = |bits: u8| {
-        let all = (1..=u8::MAX).map_while(Suite::from_wire);
-        let names: Vec<_> = all.filter(|suite| bits & suite.bit() != 0).map(Suite::name).collect();
+        let named = Suite::ALL.into_iter().filter(|suite| bits & suite.bit() != 0);
+        let names: Vec<_> = named.map(Suite::name).collect();
         if names.is_empty() { "no cipher known here".to_owned() } else { names.join(" and ") }
     };
     let message = format!(

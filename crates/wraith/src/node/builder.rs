@@ -144,7 +144,7 @@ impl NodeBuilder {
     }
 
     /// Restricts the cipher suites for packets. The node does not answer peers that require a suite
-    /// outside of the policy.
+    /// outside of the policy. [`Policy::Sm`] needs the cargo feature `sm4`.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -181,8 +181,10 @@ impl NodeBuilder {
     /// Builds the node.
     ///
     /// # Errors
-    /// The state cannot be read or created, or there is no tokio runtime.
+    /// The state cannot be read or created, there is no tokio runtime, or the program was built
+    /// without the ciphers of the policy.
     pub fn build(self) -> Result<Node, Error> {
+        self.policy.check_built()?;
         let runtime = match self.runtime {
             Some(runtime) => runtime,
             None => Handle::try_current()
