@@ -1,7 +1,6 @@
-//! Products of two numbers of four limbs with `mulx`, `adcx` and `adox` (BMI2 and ADX), as text for
-//! `asm!`.
+//! Arithmetic modulo a prime of four limbs with `mulx`, `adcx` and `adox` (BMI2 and ADX).
 //!
-//! The module of each prime adds the reduction of that prime.
+//! The module of each prime adds the reduction of that prime. Products are text for `asm!`.
 
 /// Sets r8…r15 to [rsi] · [rdi]. Clobbers rax, rcx and rdx.
 macro_rules! product {
@@ -17,11 +16,11 @@ macro_rules! product {
             "adc r11, rax\n",
             "adc r12, 0\n",
             "mov rdx, [rdi + 8]\n",
-            product!("r9", "r10", "r11", "r12", "r13"),
+            $crate::adx::product!("r9", "r10", "r11", "r12", "r13"),
             "mov rdx, [rdi + 16]\n",
-            product!("r10", "r11", "r12", "r13", "r14"),
+            $crate::adx::product!("r10", "r11", "r12", "r13", "r14"),
             "mov rdx, [rdi + 24]\n",
-            product!("r11", "r12", "r13", "r14", "r15"),
+            $crate::adx::product!("r11", "r12", "r13", "r14", "r15"),
         )
     };
     // Adds [rsi] · rdx to the limbs. The last limb is new.
@@ -95,4 +94,125 @@ macro_rules! add_square {
     };
 }
 
-pub(crate) use {add_product, add_square, product, square};
+/// Defines `mul`, `sqr`, `add` and `sub` modulo the prime `$p`, for numbers below it. The results are
+/// below it, too. The lowest limb of the prime is 2^64 − 1.
+///
+/// `$reduce!()` reduces r8…r15 into r8…r11; it may clobber rax, rcx, rdx, rsi and rdi. `$p2` is the
+/// third limb of the prime, and `$masked` that limb or zero, depending on the mask in `{b0}`.
+macro_rules! arithmetic {
+    ($p:expr, $p2:literal, $masked:literal, $reduce:ident) => {
+        /// Returns a · b / 2^256.
+        ///
+        /// # Safety
+        /// The processor has BMI2 and ADX.
+        #[inline(always)]
+        unsafe fn mul(a: &Limbs, b: &Limbs) -> Limbs {
+            let mut out = [0; 4];
+            // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers. The
+            // caller guarantees the instructions.
+            unsafe {
+                std::arch::asm!(
+                    $crate::adx::product!(),
+                    $reduce!(),
+                    inout("rsi") a.as_ptr() => _,
+                    inout("rdi") b.as_ptr() => _,
+                    out("rax") _, out("rcx") _, out("rdx") _,
+                    out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
+                    out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+                    options(pure, readonly, nostack),
+                );
+            }
+            out
+        }
+
+        /// Returns a² / 2^256.
+        ///
+        /// # Safety
+        /// The processor has BMI2 and ADX.
+        #[inline(always)]
+        unsafe fn sqr(a: &Limbs) -> Limbs {
+            let mut out = [0; 4];
+            // SAFETY: as for `mul`.
+            unsafe {
+                std::arch::asm!(
+                    $crate::adx::square!(),
+                    $reduce!(),
+                    inout("rsi") a.as_ptr() => _,
+                    out("rdi") _,
+                    out("rax") _, out("rcx") _, out("rdx") _,
+                    out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
+                    out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+                    options(pure, readonly, nostack),
+                );
+            }
+            out
+        }
+
+        /// Returns a + b.
+        #[inline(always)]
+        fn add(a: &Limbs, b: &Limbs) -> Limbs {
+            let [mut r0, mut r1, mut r2, mut r3] = *a;
+            let [b0, b1, b2, b3] = *b;
+            // SAFETY: the assembly writes only registers.
+            unsafe {
+                std::arch::asm!(
+                    "add {r0}, {b0}",
+                    "adc {r1}, {b1}",
+                    "adc {r2}, {b2}",
+                    "adc {r3}, {b3}",
+                    "sbb {carry}, {carry}",
+                    "mov {b0}, {r0}",
+                    "mov {b1}, {r1}",
+                    "mov {b2}, {r2}",
+                    "mov {b3}, {r3}",
+                    "sub {r0}, -1",
+                    "sbb {r1}, {p1}",
+                    concat!("sbb {r2}, ", $p2),
+                    "sbb {r3}, {p3}",
+                    "sbb {carry}, 0",
+                    "cmovc {r0}, {b0}",
+                    "cmovc {r1}, {b1}",
+                    "cmovc {r2}, {b2}",
+                    "cmovc {r3}, {b3}",
+                    r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
+                    b0 = inout(reg) b0 => _, b1 = inout(reg) b1 => _,
+                    b2 = inout(reg) b2 => _, b3 = inout(reg) b3 => _,
+                    p1 = in(reg) $p[1], p3 = in(reg) $p[3],
+                    carry = out(reg) _,
+                    options(pure, nomem, nostack),
+                );
+            }
+            [r0, r1, r2, r3]
+        }
+
+        /// Returns a − b.
+        #[inline(always)]
+        fn sub(a: &Limbs, b: &Limbs) -> Limbs {
+            let [mut r0, mut r1, mut r2, mut r3] = *a;
+            let [b0, b1, b2, b3] = *b;
+            // SAFETY: the assembly writes only registers.
+            unsafe {
+                std::arch::asm!(
+                    "sub {r0}, {b0}",
+                    "sbb {r1}, {b1}",
+                    "sbb {r2}, {b2}",
+                    "sbb {r3}, {b3}",
+                    "sbb {b0}, {b0}",
+                    "and {p1}, {b0}",
+                    "and {p3}, {b0}",
+                    "add {r0}, {b0}",
+                    "adc {r1}, {p1}",
+                    concat!("adc {r2}, ", $masked),
+                    "adc {r3}, {p3}",
+                    r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
+                    b0 = inout(reg) b0 => _, b1 = in(reg) b1, b2 = in(reg) b2, b3 = in(reg) b3,
+                    p1 = inout(reg) $p[1] => _, p3 = inout(reg) $p[3] => _,
+                    options(pure, nomem, nostack),
+                );
+            }
+            [r0, r1, r2, r3]
+        }
+    };
+}
+
+pub(crate) use {add_product, add_square, arithmetic, product, square};

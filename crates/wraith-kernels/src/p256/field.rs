@@ -7,11 +7,9 @@
 //! a product takes about 35 cycles.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-
 use zeroize::Zeroize;
 
-use super::super::adx::{product, square};
+use super::super::adx::arithmetic;
 use super::super::inverse;
 use super::super::limbs::{Limbs, zero_mask};
 
@@ -110,6 +108,8 @@ macro_rules! reduce {
     };
 }
 
+arithmetic!(P, "0", "0", reduce);
+
 impl Fe {
     pub(super) const ZERO: Self = Self([0; 4]);
     /// 2^256 mod p.
@@ -135,106 +135,25 @@ impl Fe {
     /// Returns `self · other / 2^256`.
     #[inline(always)]
     pub(super) fn mul(&self, other: &Self, _: Cpu) -> Self {
-        let mut out = [0; 4];
-        // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers; a `Cpu`
-        // proves BMI2 and ADX.
-        unsafe {
-            asm!(
-                product!(),
-                reduce!(),
-                inout("rsi") self.0.as_ptr() => _,
-                inout("rdi") other.0.as_ptr() => _,
-                out("rax") _, out("rcx") _, out("rdx") _,
-                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                options(pure, readonly, nostack),
-            );
-        }
-        Self(out)
+        // SAFETY: a `Cpu` proves BMI2 and ADX.
+        Self(unsafe { mul(&self.0, &other.0) })
     }
 
     /// Returns `self² / 2^256`.
     #[inline(always)]
     pub(super) fn sqr(&self, _: Cpu) -> Self {
-        let mut out = [0; 4];
-        // SAFETY: the assembly reads 32 bytes at the pointer and writes only registers; a `Cpu`
-        // proves BMI2 and ADX.
-        unsafe {
-            asm!(
-                square!(),
-                reduce!(),
-                inout("rsi") self.0.as_ptr() => _,
-                out("rdi") _,
-                out("rax") _, out("rcx") _, out("rdx") _,
-                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                options(pure, readonly, nostack),
-            );
-        }
-        Self(out)
+        // SAFETY: as above.
+        Self(unsafe { sqr(&self.0) })
     }
 
     #[inline(always)]
     pub(super) fn add(&self, other: &Self) -> Self {
-        let [mut r0, mut r1, mut r2, mut r3] = self.0;
-        let [b0, b1, b2, b3] = other.0;
-        // SAFETY: the assembly writes only registers.
-        unsafe {
-            asm!(
-                "add {r0}, {b0}",
-                "adc {r1}, {b1}",
-                "adc {r2}, {b2}",
-                "adc {r3}, {b3}",
-                "sbb {carry}, {carry}",
-                "mov {b0}, {r0}",
-                "mov {b1}, {r1}",
-                "mov {b2}, {r2}",
-                "mov {b3}, {r3}",
-                "sub {r0}, -1",
-                "sbb {r1}, {p1}",
-                "sbb {r2}, 0",
-                "sbb {r3}, {p3}",
-                "sbb {carry}, 0",
-                "cmovc {r0}, {b0}",
-                "cmovc {r1}, {b1}",
-                "cmovc {r2}, {b2}",
-                "cmovc {r3}, {b3}",
-                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
-                b0 = inout(reg) b0 => _, b1 = inout(reg) b1 => _,
-                b2 = inout(reg) b2 => _, b3 = inout(reg) b3 => _,
-                p1 = in(reg) P[1], p3 = in(reg) P[3],
-                carry = out(reg) _,
-                options(pure, nomem, nostack),
-            );
-        }
-        Self([r0, r1, r2, r3])
+        Self(add(&self.0, &other.0))
     }
 
     #[inline(always)]
     pub(super) fn sub(&self, other: &Self) -> Self {
-        let [mut r0, mut r1, mut r2, mut r3] = self.0;
-        let [b0, b1, b2, b3] = other.0;
-        // SAFETY: the assembly writes only registers.
-        unsafe {
-            asm!(
-                "sub {r0}, {b0}",
-                "sbb {r1}, {b1}",
-                "sbb {r2}, {b2}",
-                "sbb {r3}, {b3}",
-                "sbb {b0}, {b0}",
-                "and {p1}, {b0}",
-                "and {p3}, {b0}",
-                "add {r0}, {b0}",
-                "adc {r1}, {p1}",
-                "adc {r2}, 0",
-                "adc {r3}, {p3}",
-                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
-                b0 = inout(reg) b0 => _, b1 = in(reg) b1, b2 = in(reg) b2, b3 = in(reg) b3,
-                p1 = inout(reg) P[1] => _, p3 = inout(reg) P[3] => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        Self([r0, r1, r2, r3])
+        Self(sub(&self.0, &other.0))
     }
 
     /// Negates the number where `mask` is all ones.

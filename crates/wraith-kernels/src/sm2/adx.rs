@@ -4,9 +4,8 @@
 //! slower as well, because it emits logic instead of conditional moves.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-
-use super::super::adx::{product, square};
+use super::super::adx::arithmetic;
+use super::super::limbs::Limbs;
 use super::field::{Adx, Arithmetic, Fe, P};
 
 /// Reduces r8…r15 into r8…r11. Clobbers rax, rcx, rdx, rsi and rdi.
@@ -88,107 +87,28 @@ macro_rules! reduce {
     };
 }
 
+arithmetic!(P, "-1", "{b0}", reduce);
+
 impl Arithmetic for Adx {
     #[inline(always)]
     fn mul(a: &Fe, b: &Fe) -> Fe {
-        let mut out = [0; 4];
-        // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers; `Adx` is
-        // chosen only after a check of BMI2 and ADX.
-        unsafe {
-            asm!(
-                product!(),
-                reduce!(),
-                inout("rsi") a.0.as_ptr() => _,
-                inout("rdi") b.0.as_ptr() => _,
-                out("rax") _, out("rcx") _, out("rdx") _,
-                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                options(pure, readonly, nostack),
-            );
-        }
-        Fe(out)
+        // SAFETY: `Adx` is chosen only after a check of BMI2 and ADX.
+        Fe(unsafe { mul(&a.0, &b.0) })
     }
 
     #[inline(always)]
     fn sqr(a: &Fe) -> Fe {
-        let mut out = [0; 4];
-        // SAFETY: the assembly reads 32 bytes at the pointer and writes only registers; `Adx` is
-        // chosen only after a check of BMI2 and ADX.
-        unsafe {
-            asm!(
-                square!(),
-                reduce!(),
-                inout("rsi") a.0.as_ptr() => _,
-                out("rdi") _,
-                out("rax") _, out("rcx") _, out("rdx") _,
-                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                options(pure, readonly, nostack),
-            );
-        }
-        Fe(out)
+        // SAFETY: as above.
+        Fe(unsafe { sqr(&a.0) })
     }
 
     #[inline(always)]
     fn add(a: &Fe, b: &Fe) -> Fe {
-        let [mut r0, mut r1, mut r2, mut r3] = a.0;
-        let [b0, b1, b2, b3] = b.0;
-        // SAFETY: the assembly writes only registers.
-        unsafe {
-            asm!(
-                "add {r0}, {b0}",
-                "adc {r1}, {b1}",
-                "adc {r2}, {b2}",
-                "adc {r3}, {b3}",
-                "sbb {carry}, {carry}",
-                "mov {b0}, {r0}",
-                "mov {b1}, {r1}",
-                "mov {b2}, {r2}",
-                "mov {b3}, {r3}",
-                "sub {r0}, -1",
-                "sbb {r1}, {p1}",
-                "sbb {r2}, -1",
-                "sbb {r3}, {p3}",
-                "sbb {carry}, 0",
-                "cmovc {r0}, {b0}",
-                "cmovc {r1}, {b1}",
-                "cmovc {r2}, {b2}",
-                "cmovc {r3}, {b3}",
-                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
-                b0 = inout(reg) b0 => _, b1 = inout(reg) b1 => _,
-                b2 = inout(reg) b2 => _, b3 = inout(reg) b3 => _,
-                p1 = in(reg) P[1], p3 = in(reg) P[3],
-                carry = out(reg) _,
-                options(pure, nomem, nostack),
-            );
-        }
-        Fe([r0, r1, r2, r3])
+        Fe(add(&a.0, &b.0))
     }
 
     #[inline(always)]
     fn sub(a: &Fe, b: &Fe) -> Fe {
-        let [mut r0, mut r1, mut r2, mut r3] = a.0;
-        let [b0, b1, b2, b3] = b.0;
-        // SAFETY: the assembly writes only registers.
-        unsafe {
-            asm!(
-                "sub {r0}, {b0}",
-                "sbb {r1}, {b1}",
-                "sbb {r2}, {b2}",
-                "sbb {r3}, {b3}",
-                "sbb {b0}, {b0}",
-                "and {p1}, {b0}",
-                "and {p3}, {b0}",
-                "add {r0}, {b0}",
-                "adc {r1}, {p1}",
-                "adc {r2}, {b0}",
-                "adc {r3}, {p3}",
-                r0 = inout(reg) r0, r1 = inout(reg) r1, r2 = inout(reg) r2, r3 = inout(reg) r3,
-                b0 = inout(reg) b0 => _, b1 = in(reg) b1, b2 = in(reg) b2, b3 = in(reg) b3,
-                p1 = inout(reg) P[1] => _, p3 = inout(reg) P[3] => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        Fe([r0, r1, r2, r3])
+        Fe(sub(&a.0, &b.0))
     }
 }

@@ -1,6 +1,6 @@
 //! HKDF (RFC 5869) over any block-wise hash function.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::KdfError;
 use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
@@ -25,7 +25,9 @@ pub fn hkdf_extract(
     with_function!(
         hash,
         F => {
-            extract::<F>(salt, secret, key);
+            let mut mac = Hmac::<F>::new(salt);
+            mac.update(secret);
+            mac.finish(key);
             Ok(())
         },
         Err(KdfError::Hash(hash.name()))
@@ -44,7 +46,10 @@ pub fn hkdf_expand(
     info: &[u8],
     out: &mut [u8],
 ) -> Result<(), KdfError> {
-    check(hash, out)?;
+    let max = 255 * hash.digest_bytes();
+    if out.len() > max {
+        return Err(KdfError::OutputLength { min: 0, max, found: out.len() });
+    }
     with_function!(
         hash,
         F => {
@@ -66,32 +71,9 @@ pub fn hkdf(
     info: &[u8],
     out: &mut [u8],
 ) -> Result<(), KdfError> {
-    check(hash, out)?;
-    with_function!(
-        hash,
-        F => {
-            let mut key = [0; DIGEST_MAX];
-            extract::<F>(salt, secret, &mut key);
-            expand::<F>(&key[..F::DIGEST_BYTES], info, out);
-            key.zeroize();
-            Ok(())
-        },
-        Err(KdfError::Hash(hash.name()))
-    )
-}
-
-fn check(hash: Algorithm, out: &[u8]) -> Result<(), KdfError> {
-    let max = 255 * hash.digest_bytes();
-    match out.len() <= max {
-        true => Ok(()),
-        false => Err(KdfError::OutputLength { min: 0, max, found: out.len() }),
-    }
-}
-
-fn extract<F: Function>(salt: &[u8], secret: &[u8], key: &mut [u8]) {
-    let mut mac = Hmac::<F>::new(salt);
-    mac.update(secret);
-    mac.finish(key);
+    let mut key = Zeroizing::new([0; DIGEST_MAX]);
+    hkdf_extract(hash, salt, secret, &mut *key)?;
+    hkdf_expand(hash, &key[..hash.digest_bytes()], info, out)
 }
 
 /// Fills `out`, at most 255 digests.
