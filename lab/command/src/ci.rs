@@ -12,26 +12,34 @@ const TESTED: [&str; 6] =
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only build what the run needs
+    /// Only do what may run beside other work: build all programs, and count the instructions of code
+    /// with secrets
     #[arg(long)]
-    build: bool,
+    prepare: bool,
+    /// Do only the rest, after --prepare
+    #[arg(long, conflicts_with = "prepare")]
+    prepared: bool,
 }
 
 /// Runs the tests, the smallest grid, a second of an emulated link with every kind of NAT, the counts
 /// of code with secrets, and the guard.
 pub fn run(args: &Args) -> Result<()> {
     let tests = test::Args::of_packages(&TESTED);
-    if args.build {
+    let count = || count::run(&count::Args::small());
+    if args.prepare {
         test::build(&tests, cargo::LAB)?;
         programs::build_debug("wraith-grid")?;
         programs::build_debug("wraith-netlab")?;
         programs::build("wraith-count")?;
-        return programs::build("wraith-guard").map(drop);
+        programs::build("wraith-guard")?;
+        return count();
     }
     let mut report = test::run(&tests, cargo::LAB)?;
     report.step("the small grid", || programs::grid(&["--ci".to_owned()]))?;
     report.step("netlab", netlab::smoke_test)?;
-    report.step("instructions by secret", || count::run(&count::Args::small()))?;
+    if !args.prepared {
+        report.step("instructions by secret", count)?;
+    }
     report.step("guard", || guard::run(&guard::Args::default()))?;
     skip::close(report.close())
 }
