@@ -142,9 +142,10 @@ pub trait BlockCipher: Send + Sync + Sized + ZeroizeOnDrop {
 /// the first, and on return the last one.
 fn previous<'a>(before: &mut Block, blocks: &[Block], out: &'a mut [Block]) -> &'a mut [Block] {
     let out = &mut out[..blocks.len()];
-    for (out, block) in out.iter_mut().zip(blocks) {
-        *out = std::mem::replace(before, *block);
-    }
+    let (last, others) = blocks.split_last().expect("a chunk is not empty");
+    out[0] = *before;
+    out[1..].copy_from_slice(others);
+    *before = *last;
     out
 }
 
