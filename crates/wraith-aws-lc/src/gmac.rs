@@ -58,7 +58,7 @@ impl Gmac {
 
     /// Returns the tag. The caller must not add data afterwards.
     #[must_use]
-    pub fn finish(&self) -> [u8; TAG] {
+    pub fn finish(&mut self) -> [u8; TAG] {
         let (mut tag, mut len) = ([0; TAG], 0);
         // SAFETY: there was no text, so nothing is written but the length; `tag` has room for 16
         // bytes.

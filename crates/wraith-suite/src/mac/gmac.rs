@@ -69,7 +69,7 @@ impl State {
     /// Returns the tag. Takes a reference, because the state is too large to move. The caller must
     /// not add data afterwards.
     fn tag(&mut self) -> [u8; 16] {
-        match &self.inner {
+        match &mut self.inner {
             Inner::Bits128(key, hash) => hash.finish(key),
             Inner::Bits192(key, hash) => hash.finish(key),
             Inner::Bits256(key, hash) => hash.finish(key),
