@@ -53,25 +53,44 @@ pub fn divide(a: &[u64], b: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
     Some((limbs(&quotient, a.len())?, limbs(&remainder, b.len())?))
 }
 
-/// Returns `base^exponent` modulo an odd `modulus`. `base` is below `modulus`. The time depends
-/// only on the lengths.
-#[must_use]
-pub fn power(base: &[u64], exponent: &[u64], modulus: &[u64]) -> Option<Vec<u64>> {
-    let (x, e, n, result) = (number(base)?, number(exponent)?, number(modulus)?, number(&[])?);
-    let context = context()?;
-    // SAFETY: all numbers are alive. A null Montgomery context requests a temporary one.
-    succeeded(unsafe {
-        aws::BN_mod_exp_mont_consttime(
-            result.as_ptr(),
-            x.as_ptr(),
-            e.as_ptr(),
-            n.as_ptr(),
-            context.as_ptr(),
-            ptr::null(),
-        )
-    })
-    .then_some(())?;
-    limbs(&result, modulus.len())
+/// An odd modulus, prepared for powers.
+pub struct Modulus {
+    number: Owned<aws::BIGNUM>,
+    montgomery: Owned<aws::BN_MONT_CTX>,
+    limbs: usize,
+}
+
+impl Modulus {
+    /// Prepares an odd modulus. The time depends only on its length.
+    #[must_use]
+    pub fn new(modulus: &[u64]) -> Option<Self> {
+        let (number, context) = (number(modulus)?, context()?);
+        // SAFETY: both objects are alive.
+        let montgomery = unsafe {
+            Owned::new(aws::BN_MONT_CTX_new_consttime(number.as_ptr(), context.as_ptr()))
+        };
+        Some(Self { number, montgomery: montgomery?, limbs: modulus.len() })
+    }
+
+    /// Returns `base^exponent`. `base` is below the modulus. The time depends only on the lengths.
+    #[must_use]
+    pub fn power(&self, base: &[u64], exponent: &[u64]) -> Option<Vec<u64>> {
+        let (x, e, result) = (number(base)?, number(exponent)?, number(&[])?);
+        let context = context()?;
+        // SAFETY: all objects are alive, and the Montgomery context is that of the modulus.
+        succeeded(unsafe {
+            aws::BN_mod_exp_mont_consttime(
+                result.as_ptr(),
+                x.as_ptr(),
+                e.as_ptr(),
+                self.number.as_ptr(),
+                context.as_ptr(),
+                self.montgomery.as_ptr(),
+            )
+        })
+        .then_some(())?;
+        limbs(&result, self.limbs)
+    }
 }
 
 /// Returns the greatest common divisor, in time that depends on the lengths of the numbers and of
@@ -94,5 +113,5 @@ pub fn inverse(a: &[u64], n: &[u64]) -> Option<Vec<u64>> {
     // SAFETY: all numbers are alive.
     let made =
         unsafe { aws::BN_mod_inverse(result.as_ptr(), x.as_ptr(), y.as_ptr(), context.as_ptr()) };
-    (!made.is_null()).then(|| limbs(&result, n.len()))?
+    succeeded(i32::from(!made.is_null())).then(|| limbs(&result, n.len()))?
 }

@@ -36,6 +36,7 @@ macro_rules! objects {
 objects! {
     BIGNUM: BN_clear_free,
     BN_CTX: BN_CTX_free,
+    BN_MONT_CTX: BN_MONT_CTX_free,
     CTR_DRBG_STATE: CTR_DRBG_free,
     ECDSA_SIG: ECDSA_SIG_free,
     EC_GROUP: EC_GROUP_free,

@@ -315,8 +315,9 @@ impl Uint {
             reduced = self.rem(modulus)?;
             base = &reduced;
         }
-        let limbs = aws::power(&base.limbs, &exponent.limbs, &modulus.limbs);
-        Self::from_limbs(limbs.ok_or(Error::OutOfMemory)?)
+        let power = aws::Modulus::new(&modulus.limbs)
+            .and_then(|modulus| modulus.power(&base.limbs, &exponent.limbs));
+        Self::from_limbs(power.ok_or(Error::OutOfMemory)?)
     }
 
     /// Returns the greatest common divisor. That of 0 and another number is the other number.

@@ -37,7 +37,7 @@ use super::{AgreeError, Algorithm};
 use crate::Backend;
 use crate::bignum::Uint;
 use digits::{DIGITS, E, PI};
-use wraith_aws_lc::bignum as aws;
+use wraith_aws_lc::bignum::Modulus;
 
 /// A Diffie-Hellman group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +69,8 @@ struct Field {
     prime: Uint,
     /// `(p - 1) / 2`, the order of 2.
     order: Uint,
+    /// The prime, prepared for powers.
+    modulus: Modulus,
 }
 
 static FIELDS: [OnceLock<Field>; Group::ALL.len()] = [const { OnceLock::new() }; Group::ALL.len()];
@@ -186,7 +188,8 @@ impl Group {
             }
             let number = |limbs| Uint::from_limbs(limbs).expect("8192 bits are not too many");
             let (prime, order) = (number(limbs), number(order));
-            Field { prime, order }
+            let modulus = Modulus::new(prime.limbs()).expect("there is memory for a number");
+            Field { prime, order, modulus }
         })
     }
 
@@ -198,7 +201,7 @@ impl Group {
     ) -> Result<Zeroizing<Vec<u8>>, AgreeError> {
         let two = Uint::from(2);
         let base = base.unwrap_or(&two);
-        let power = aws::power(base.limbs(), &exponent.limbs, self.prime().limbs());
+        let power = self.field().modulus.power(base.limbs(), &exponent.limbs);
         let failed = AgreeError::Failed { algorithm: self.algorithm() };
         let power = Zeroizing::new(power.ok_or(failed)?);
         let mut out = Zeroizing::new(vec![0; self.bytes()]);
