@@ -46,7 +46,7 @@ pub use mask::MaskKey;
 pub use names::{NAME_MAX, UnknownAlgorithm};
 pub use policy::{Policy, PolicyNotBuilt};
 pub use wraith_aws_lc::equal;
-pub use wraith_kernels::detect::{Backends, Kernel, KernelState};
+pub use wraith_kernels::detect::{Backends, Kernel, KernelState, Purpose, UnknownBackends};
 pub use wraith_kernels::{Wiped, kernels};
 
 /// Runs the example of the README as a test.

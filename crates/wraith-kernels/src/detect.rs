@@ -17,9 +17,10 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The implementations that the process prefers.
 ///
-/// The variable `WRAITH_BACKENDS` (`conservative` or `fast`) is the choice of a process that makes
-/// none itself. Without any choice, kernels for [`Purpose::Bulk`] are used and those for
-/// [`Purpose::Keys`] are not.
+/// The process starts with the value of the variable `WRAITH_BACKENDS`: `conservative`, `fast`, or
+/// nothing. Any other value counts as `conservative`. [`Backends::request`] can make the choice
+/// more conservative, and [`Backends::choose`] replaces it. Without a choice, kernels for
+/// [`Purpose::Bulk`] are used and those for [`Purpose::Keys`] are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backends {
     /// Libraries, and portable twins where no library has the algorithm. No kernel.
@@ -62,8 +63,8 @@ impl Backends {
         CHOICE.store(choice, Relaxed);
     }
 
-    /// Requests this choice for the process. If several parts of a program make requests, the most
-    /// conservative one wins.
+    /// Requests this choice for the process. The most conservative of all requests and
+    /// `WRAITH_BACKENDS` wins.
     pub fn request(self) {
         choice();
         let requested = if self == Self::Conservative { CONSERVATIVE } else { FAST };
@@ -90,7 +91,7 @@ pub struct UnknownBackends;
 
 impl fmt::Display for UnknownBackends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("backends are 'conservative' or 'fast'")
+        f.write_str("unknown backends: 'conservative' and 'fast' exist")
     }
 }
 
@@ -104,7 +105,7 @@ impl FromStr for Backends {
     }
 }
 
-// Ordered from permissive to strict, for `fetch_max`.
+// In this order `fetch_max` lets any request replace no choice, and conservative replace fast.
 const BY_PURPOSE: u8 = 0;
 const FAST: u8 = 1;
 const CONSERVATIVE: u8 = 2;
@@ -147,11 +148,12 @@ fn read_choice() -> u8 {
 pub enum Purpose {
     /// Packets, hashes and bulk encryption. Used unless [`Backends::Conservative`] is chosen.
     Bulk,
-    /// Long-term keys and other people's keys. Used only if [`Backends::Fast`] is chosen.
+    /// Key generation, signatures, agreements and encryption to a key. Used only if
+    /// [`Backends::Fast`] is chosen.
     Keys,
 }
 
-/// Instruction sets, each with those before it.
+/// Levels of instruction sets, in ascending order. Each includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// None: every kernel is off.
@@ -166,14 +168,14 @@ pub enum Level {
 
 impl Level {
     /// Returns the highest level in use: the value of `WRAITH_KERNELS` (`off`, `aesni`, `avx2`,
-    /// `avx512`) when the process first needed it. An unknown value is [`Level::Off`], because it
-    /// was meant to hide something.
+    /// `avx512`) when the process first needed it. An empty value hides nothing. An unknown value is
+    /// [`Level::Off`], because it was meant to hide something.
     #[must_use]
     pub fn highest() -> Self {
         static HIGHEST: OnceLock<Level> = OnceLock::new();
         *HIGHEST.get_or_init(|| match std::env::var_os("WRAITH_KERNELS") {
             None => Self::Avx512,
-            Some(name) if name == "avx512" => Self::Avx512,
+            Some(name) if name == "avx512" || name.is_empty() => Self::Avx512,
             Some(name) if name == "avx2" => Self::Avx2,
             Some(name) if name == "aesni" => Self::AesNi,
             Some(_) => Self::Off,
@@ -194,8 +196,9 @@ pub enum KernelState {
 
 const UNKNOWN: u8 = 0;
 const UNSUPPORTED: u8 = 1;
-const FAILED: u8 = 2;
-const READY: u8 = 3;
+const READY: u8 = 2;
+/// The largest, for `fetch_max`: no other result replaces it.
+const FAILED: u8 = 3;
 
 /// A kernel with its requirements and its self-test.
 pub struct Kernel {
@@ -278,7 +281,8 @@ impl Kernel {
         self.level <= Level::highest() && (self.has_features)()
     }
 
-    /// Runs the self-test. Threads that get here at the same time find the same state.
+    /// Runs the self-test. If several threads get here at the same time, each runs it on inputs of
+    /// its own, and one failure is enough.
     #[cold]
     fn test(&self) -> u8 {
         let state = match self.is_supported() {
@@ -286,7 +290,8 @@ impl Kernel {
             true if (self.self_test)() => READY,
             true => FAILED,
         };
-        if self.state.swap(state, Relaxed) == UNKNOWN && state == FAILED {
+        let before = self.state.fetch_max(state, Relaxed);
+        if state == FAILED && before != FAILED {
             tracing::error!(
                 kernel = self.name,
                 features = self.features,
@@ -294,7 +299,7 @@ impl Kernel {
                  computes instead. Please report this with the output of `wraith doctor`"
             );
         }
-        state
+        before.max(state)
     }
 }
 
@@ -367,4 +372,36 @@ pub(crate) mod needs {
     need!(AVX512, Avx512, "AVX-512", "avx512f" "avx512bw");
     need!(IFMA_ADX, Avx512, "AVX-512, IFMA, BMI2, ADX", "adx" "bmi2" "avx512f" "avx512ifma");
     need!(X86_64, AesNi, "x86-64", "sse2");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn one_failure_of_several_threads_is_enough() {
+        static CALLS: AtomicU8 = AtomicU8::new(0);
+        static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+        static KERNEL: Kernel =
+            Kernel::new("test", (Level::Off, "none", || true), Purpose::Bulk, || {
+                // The first thread succeeds after the second one has failed.
+                let is_first = CALLS.fetch_add(1, Relaxed) == 0;
+                while is_first && !HAS_FAILED.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                is_first
+            });
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| KERNEL.is_ready());
+            while CALLS.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            assert!(!KERNEL.is_ready());
+            HAS_FAILED.store(true, Relaxed);
+            assert!(!first.join().unwrap());
+        });
+        assert_eq!(KERNEL.state(), KernelState::Failed);
+    }
 }

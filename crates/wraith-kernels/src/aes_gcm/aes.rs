@@ -76,7 +76,7 @@ impl<const KEYS: usize> RoundKeys<KEYS> {
     /// Returns whether a key has the length for `KEYS` round keys.
     #[inline]
     pub(super) const fn fits(key: &[u8]) -> bool {
-        key.len() + 28 == 4 * KEYS
+        matches!(KEYS, 11 | 13 | 15) && key.len() + 28 == 4 * KEYS
     }
 
     /// Expands a key that [fits](Self::fits) into `place`. Returns the encrypted block of zeros,

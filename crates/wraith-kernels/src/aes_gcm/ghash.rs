@@ -27,7 +27,7 @@ const POWERS: usize = POWER_MAX + GROUP_BLOCKS - 1;
 /// bits 63, 62 and 57.
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
 
-#[cfg(not(feature = "wrong-constant"))]
+#[cfg(not(all(feature = "wrong-constant", debug_assertions)))]
 #[inline]
 const fn reduction() -> i64 {
     REDUCTION
@@ -35,7 +35,7 @@ const fn reduction() -> i64 {
 
 /// Returns a wrong constant if the variable `WRAITH_WRONG_CONSTANT` is set. The self-test has to
 /// find it.
-#[cfg(feature = "wrong-constant")]
+#[cfg(all(feature = "wrong-constant", debug_assertions))]
 #[inline]
 fn reduction() -> i64 {
     static CONSTANT: std::sync::LazyLock<i64> = std::sync::LazyLock::new(|| {

@@ -96,7 +96,7 @@ fn self_test(width: Width) -> bool {
         let key = &key[..key_bytes];
         let Some(twin) = portable::Keys::new(key) else { return false };
         let (mut ours, mut expected) = (text, text);
-        let iv_ours = modes!(Keys::expand(key, width), iv, &mut ours[..blocks]);
+        let iv_ours = modes!(Keys::new(key, width), iv, &mut ours[..blocks]);
         let iv_twin = modes!(twin, iv, &mut expected[..blocks]);
         iv_ours == iv_twin && ours == expected
     })
@@ -130,18 +130,10 @@ macro_rules! chain {
 }
 
 impl Keys {
-    /// Expands a key of 16, 24 or 32 bytes for a width that this processor supports.
-    ///
-    /// Panics if the processor does not support the width.
+    /// Expands a key of 16, 24 or 32 bytes. The caller has checked that this processor has the
+    /// instructions of the width.
     #[inline]
     pub(super) fn new(key: &[u8], width: Width) -> Self {
-        assert!(width.is_available(), "the caller checked the processor features");
-        Self::expand(key, width)
-    }
-
-    /// Expands a key on a processor that has the instructions.
-    #[inline]
-    fn expand(key: &[u8], width: Width) -> Self {
         let rounds = key.len() / 4 + 6;
         // SAFETY: the caller checked the instructions.
         unsafe {
@@ -189,7 +181,7 @@ impl Keys {
 
     /// The tweaks are those of IEEE 1619.
     pub(super) fn xts<const ENCRYPT: bool>(&self, tweaks: &mut Tweaks, text: &mut [Block]) {
-        debug_assert!(tweaks.ieee);
+        assert!(tweaks.ieee, "AES has the tweaks of IEEE 1619 alone");
         match ENCRYPT {
             true => self.wide::<XtsEncrypt>(&mut tweaks.next, text),
             false => self.wide::<XtsDecrypt>(&mut tweaks.next, text),
