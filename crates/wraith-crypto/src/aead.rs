@@ -134,8 +134,19 @@ impl AeadKey {
             .expect("every built suite is computed everywhere, by AWS-LC or ours")
     }
 
-    /// Creates a key from 32 bytes, with the given implementation. Returns `None` if it does not
-    /// support this processor or this suite, or if the suite is not built.
+    /// Creates a key from 32 bytes that AWS-LC computes, if it has the suite: for handshakes, codes
+    /// and datagrams. Their texts are short, and strangers send some of them.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    #[must_use]
+    pub fn library(suite: Suite, key: &[u8; 32]) -> Self {
+        let library = Self::with_implementation(suite, key, Implementation::AwsLc);
+        library.unwrap_or_else(|| Self::new(suite, key))
+    }
+
+    /// Creates a key from 32 bytes, with the given implementation. Returns `None` if it is
+    /// not [available](Implementation::is_available), or does not have this suite.
     #[must_use]
     pub fn with_implementation(
         suite: Suite,
@@ -387,6 +398,15 @@ mod tests {
             "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa\
              8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f66276fc6ece0f4e1768cddf8853bb2d551b",
         );
+    }
+
+    #[test]
+    fn short_texts_are_computed_by_the_library() {
+        for suite in suites() {
+            let found = AeadKey::library(suite, &[1; 32]).implementation();
+            let has_none = suite == Suite::Sm4Gcm;
+            assert_eq!(found == Implementation::AwsLc, !has_none, "{suite:?}");
+        }
     }
 
     #[test]

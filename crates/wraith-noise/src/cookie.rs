@@ -98,7 +98,7 @@ impl CookieKey {
     pub(crate) fn new(access_key: &AccessKey, h1: &[u8]) -> Self {
         let parts: [&[u8]; 2] = [access_key.as_bytes(), &kdf::hash(h1)];
         let key = Zeroizing::new(kdf::derive_parts("wraith/2 cookie", &parts));
-        Self(AeadKey::new(Suite::ChaCha20Poly1305, &key))
+        Self(AeadKey::library(Suite::ChaCha20Poly1305, &key))
     }
 
     /// Returns the cookie in `datagram` if it answers the H1 of this key.

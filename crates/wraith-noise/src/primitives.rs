@@ -224,7 +224,7 @@ impl Aead {
         Self { suite, key: None }
     }
 
-    fn key(&self) -> &AeadKey {
+    pub(crate) fn key(&self) -> &AeadKey {
         self.key.as_ref().expect("Noise sets a key before it encrypts anything")
     }
 
@@ -243,7 +243,7 @@ impl Cipher for Aead {
     }
 
     fn set(&mut self, key: &[u8; 32]) {
-        self.key = Some(AeadKey::new(self.suite, key));
+        self.key = Some(AeadKey::library(self.suite, key));
     }
 
     fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {

@@ -100,6 +100,13 @@ mod tests {
         messages: [(&'static str, &'static str); 5],
     }
 
+    #[test]
+    fn aws_lc_computes_the_aead_of_handshakes() {
+        let mut aead = Aead::new(Suite::ChaCha20Poly1305);
+        aead.set(&[1; 32]);
+        assert_eq!(aead.key().implementation(), wraith_crypto::Implementation::AwsLc);
+    }
+
     const PAYLOADS: [&str; 5] = [
         "4c756477696720766f6e204d69736573",
         "4d757272617920526f746862617264",

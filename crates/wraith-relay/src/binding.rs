@@ -108,7 +108,8 @@ impl UpIds {
 impl BindingKeys {
     /// Derives the keys of the session with `secret` and binding ID `id`.
     pub fn new(secret: &[u8; 32], id: WireId) -> Self {
-        let key = |context| AeadKey::new(Suite::ChaCha20Poly1305, &kdf::derive(context, secret));
+        let key =
+            |context| AeadKey::library(Suite::ChaCha20Poly1305, &kdf::derive(context, secret));
         Self {
             id,
             up: key("wraith/1 relay binding up"),

@@ -140,7 +140,7 @@ pub enum Event<'a> {
         /// Key agreement and packet cipher: `X25519+ML-KEM-768, AES-256-GCM`, `X25519+ML-KEM-768,
         /// ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
         suite: &'a str,
-        /// Implementation of the packet cipher on this machine, such as `own, 512-bit VAES` or
+        /// Implementation of the packet cipher on this machine, such as `own (AVX-512, VAES, VPCLMULQDQ)` or
         /// `AWS-LC, AES instructions`.
         backend: &'a str,
     },

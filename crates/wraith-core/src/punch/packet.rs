@@ -100,7 +100,7 @@ impl Direction {
             Role::Initiator => ("wraith/1 punch tag 1", "wraith/1 punch key 1"),
             Role::Responder => ("wraith/1 punch tag 2", "wraith/1 punch key 2"),
         };
-        let seal = AeadKey::new(Suite::ChaCha20Poly1305, &kdf::derive(seal, secret));
+        let seal = AeadKey::library(Suite::ChaCha20Poly1305, &kdf::derive(seal, secret));
         Self { tag: kdf::derive(tag, secret), seal }
     }
 

@@ -8,7 +8,7 @@ use wraith_kernels::chacha20_poly1305;
 
 use super::{AeadKey, Suite, aes_hardware};
 
-/// Implementation of a suite. The fastest one on this processor is the default.
+/// Implementation of a suite. The fastest one that is available is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
     /// Our own, only for AES-256-GCM, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and
@@ -29,7 +29,8 @@ impl Implementation {
     /// Every implementation. Of those for the same suite, the fastest comes first.
     pub const ALL: [Self; 5] = [Self::Vaes512, Self::Vaes256, Self::Ifma, Self::AwsLc, Self::Sm4];
 
-    /// Returns whether this build has the implementation, and this processor the required features.
+    /// Returns whether this build has the implementation, this processor its features, its self-test
+    /// passed, and [`Backends`](crate::Backends) permit it now.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
@@ -44,13 +45,17 @@ impl Implementation {
 
 impl fmt::Display for Implementation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Vaes512 => "own, 512-bit VAES",
-            Self::Vaes256 => "own, 256-bit VAES",
-            Self::Ifma => "own, AVX-512 IFMA",
-            Self::AwsLc => "AWS-LC",
-            Self::Sm4 => "own",
-        })
+        let features = match self {
+            Self::AwsLc => return f.write_str("AWS-LC"),
+            Self::Vaes512 => Width::Bits512.features(),
+            Self::Vaes256 => Width::Bits256.features(),
+            Self::Ifma => chacha20_poly1305::features().unwrap_or("AVX-512, IFMA"),
+            #[cfg(feature = "sm4")]
+            Self::Sm4 => wraith_kernels::sm4::Implementation::best().features(),
+            #[cfg(not(feature = "sm4"))]
+            Self::Sm4 => "not built",
+        };
+        write!(f, "own ({features})")
     }
 }
 
@@ -67,10 +72,6 @@ pub fn implementation(suite: Suite) -> String {
         }
         (Implementation::AwsLc, Suite::Aes256Gcm) => {
             format!("{implementation}, no AES instructions")
-        }
-        #[cfg(feature = "sm4")]
-        (Implementation::Sm4, _) => {
-            format!("own ({})", wraith_kernels::sm4::Implementation::best().features())
         }
         _ => implementation.to_string(),
     }

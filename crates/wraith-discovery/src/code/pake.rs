@@ -128,7 +128,7 @@ impl JoinerKeys {
         confirm.copy_from_slice(&self.0.confirm_joiner);
         let (node_id, tag) = sealed.split_at_mut(NODE_ID_LEN);
         node_id.copy_from_slice(own.as_bytes());
-        let key = AeadKey::new(Suite::ChaCha20Poly1305, &self.0.joiner_identity);
+        let key = AeadKey::library(Suite::ChaCha20Poly1305, &self.0.joiner_identity);
         tag.copy_from_slice(&key.seal(Default::default(), &[], node_id));
         proof
     }
@@ -201,7 +201,7 @@ impl CreatorExchange {
             return Err(WrongWords);
         }
         let mut text = sealed.to_vec();
-        let key = AeadKey::new(Suite::ChaCha20Poly1305, &self.keys.joiner_identity);
+        let key = AeadKey::library(Suite::ChaCha20Poly1305, &self.keys.joiner_identity);
         key.open(Default::default(), &[], &mut text).map_err(|_| WrongWords)?;
         text.first_chunk().map(|node_id| NodeId(*node_id)).ok_or(WrongWords)
     }
@@ -304,14 +304,14 @@ fn seal(key: &[u8; 32], bytes: &[u8]) -> [u8; SEALED_LEN] {
     let (plain, tag) = sealed.split_at_mut(PLAIN_LEN);
     plain[..2].copy_from_slice(&(bytes.len() as u16).to_be_bytes());
     plain[2..2 + bytes.len()].copy_from_slice(bytes);
-    let key = AeadKey::new(Suite::ChaCha20Poly1305, key);
+    let key = AeadKey::library(Suite::ChaCha20Poly1305, key);
     tag.copy_from_slice(&key.seal(Default::default(), &[], plain));
     sealed
 }
 
 fn open(key: &[u8; 32], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
     let mut text = Zeroizing::new(sealed.to_vec());
-    let key = AeadKey::new(Suite::ChaCha20Poly1305, key);
+    let key = AeadKey::library(Suite::ChaCha20Poly1305, key);
     key.open(Default::default(), &[], &mut text).map_err(|_| WrongWords)?;
     let (len, bytes) = text.split_first_chunk().ok_or(WrongWords)?;
     let len = usize::from(u16::from_be_bytes(*len));

@@ -84,7 +84,7 @@ pub fn open(pair: &ContactPair, packet: &[u8]) -> Option<([u8; SALT_LEN], Contac
 }
 
 fn key(pair: &ContactPair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
-    AeadKey::new(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
+    AeadKey::library(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
 }
 
 /// Encodes an address as in the handshake: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`.

@@ -50,7 +50,7 @@ pub fn open(nameplate: u32, packet: &[u8]) -> Option<([u8; OPENING_LEN], Vec<u8>
 
 fn key(nameplate: u32, salt: &[u8; SALT_LEN]) -> AeadKey {
     let key = kdf::derive_parts("wraith/1 lan packet", &[&nameplate.to_be_bytes(), salt]);
-    AeadKey::new(Suite::ChaCha20Poly1305, &key)
+    AeadKey::library(Suite::ChaCha20Poly1305, &key)
 }
 
 #[cfg(test)]

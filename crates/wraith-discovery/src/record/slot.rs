@@ -91,7 +91,7 @@ impl Slot {
     fn key(&self, hour: u64, salt: &[u8; SALT_LEN]) -> AeadKey {
         let parts = [&self.0[..], &hour.to_be_bytes(), salt];
         let key = Zeroizing::new(kdf::derive_parts("wraith/1 record seal", &parts));
-        AeadKey::new(Suite::ChaCha20Poly1305, &key)
+        AeadKey::library(Suite::ChaCha20Poly1305, &key)
     }
 }
 

@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use wraith_crypto::{AeadKey, Implementation, Suite, kdf};
+use wraith_crypto::{AeadKey, Suite, kdf};
 use zeroize::Zeroizing;
 
 /// 32 secret bytes, wiped when dropped.
@@ -81,9 +81,10 @@ pub(super) fn kem_part_key(suite: Suite, header: &Secret, salt: &[u8]) -> AeadKe
 /// Returns a key for few bytes, from the implementation with the shortest setup. For AES-256-GCM
 /// that is not the one with the highest throughput.
 pub(super) fn quick_key(suite: Suite, key: &[u8; 32]) -> AeadKey {
-    let quick = (suite == Suite::Aes256Gcm)
-        .then(|| AeadKey::with_implementation(suite, key, Implementation::AwsLc));
-    quick.flatten().unwrap_or_else(|| AeadKey::new(suite, key))
+    match suite {
+        Suite::Aes256Gcm => AeadKey::library(suite, key),
+        _ => AeadKey::new(suite, key),
+    }
 }
 
 /// The expanded header key of a current chain.
