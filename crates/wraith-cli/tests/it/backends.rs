@@ -59,9 +59,9 @@ fn a_kernel_with_a_wrong_constant_is_switched_off_and_the_transfer_completes() {
     let wrong = ("WRAITH_WRONG_CONSTANT", "1");
     let sides = transfer(("sender", wrong.0, wrong.1), &[]);
     assert!(backend(&sides.0).starts_with("AWS-LC"), "{}", backend(&sides.0));
-    assert!(backend(&sides.1).starts_with("own, "), "{}", backend(&sides.1));
+    assert!(backend(&sides.1).starts_with("own ("), "{}", backend(&sides.1));
     let sides = transfer(("receiver", wrong.0, wrong.1), &[]);
-    assert!(backend(&sides.0).starts_with("own, "), "{}", backend(&sides.0));
+    assert!(backend(&sides.0).starts_with("own ("), "{}", backend(&sides.0));
     assert!(backend(&sides.1).starts_with("AWS-LC"), "{}", backend(&sides.1));
 
     let (check, version) = reports(&World::new(), Some(wrong));
@@ -92,7 +92,20 @@ fn option_variable_and_setting_choose_and_the_option_comes_first() {
     let mut set = world.wraith("one");
     let set = set.args(["config", "set", "backends", "conservative"]).output().unwrap();
     assert!(set.status.success(), "{set:?}");
-    assert_eq!(reports(&world, None).0["found"], none);
+    let (check, version) = reports(&world, None);
+    assert!(version.contains(none) && check["found"] == none, "{check} {version}");
+    for (words, expected) in
+        [(&["--no-config"][..], "for packets"), (&["--backends", "fast"], "for everything")]
+    {
+        let version = world.wraith("one").args(words).arg("--version").output().unwrap();
+        let version = String::from_utf8(version.stdout).unwrap();
+        assert!(
+            version.contains(expected) || version.contains("none: this processor"),
+            "{version}"
+        );
+    }
+    let (check, version) = reports(&world, Some(("WRAITH_KERNELS", "off")));
+    assert!(version.contains(none) && check["found"] == none, "{check} {version}");
     let (check, _) = reports(&world, Some(("WRAITH_BACKENDS", "fast")));
     assert!(check["found"].as_str().unwrap().starts_with("for everything"), "{check}");
     let mut doctor = world.wraith("one");

@@ -10,9 +10,9 @@ use super::headings::SPEED;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = SPEED)]
 pub struct BackendArgs {
-    /// Implementations of the cryptography: conservative uses libraries and no vector code of
-    /// wraith, fast uses that code also for work on keys [default: only for packets, hashes and
-    /// bulk encryption]
+    /// Implementations of the cryptography: conservative for libraries and none of wraith's vector
+    /// code, fast for that vector code on keys too [default: vector code for packets, hashes and
+    /// bulk encryption, libraries for keys]
     #[arg(long, value_name = "NAME", env = "WRAITH_BACKENDS", value_parser = backends(), global = true)]
     pub backends: Option<Backends>,
 }

@@ -455,10 +455,18 @@ fn exit_codes() -> String {
     format!("Exit codes: 0 done{}", codes.collect::<String>())
 }
 
-/// Returns the bare definition, without changes from the config file or the environment.
+/// Returns the bare definition, without changes from the config file or the environment. It has the
+/// facts of [`version`] only if the command line asks for them, because they take self-tests.
 pub fn definition() -> clap::Command {
-    with_repeatable_switches(Cli::command().long_version(version::long()))
+    let command = Cli::command();
+    with_repeatable_switches(match std::env::args_os().any(|word| word == VERSION) {
+        true => command.long_version(version::long()),
+        false => command,
+    })
 }
+
+/// Option that prints the version and its facts.
+pub const VERSION: &str = "--version";
 
 /// Returns the definition in which a repeated switch means the same as one, as in `wraith -q id -q`
 /// with an alias for `wraith -q`.

@@ -40,8 +40,12 @@ pub fn cipher() -> String {
     format!("{} ({})", suite.name(), implementation(suite))
 }
 
-/// Returns the kernels that a wrong result in their self-test has switched off.
+/// Returns the kernels that a wrong result in their self-test has switched off. Conservative backends
+/// run no kernel, not even in a self-test.
 pub fn failed_kernels() -> Vec<String> {
+    if Backends::chosen() == Some(Backends::Conservative) {
+        return Vec::new();
+    }
     let all = wraith_crypto::kernels().into_iter();
     let failed = all.filter(|kernel| kernel.state() == KernelState::Failed);
     failed.map(|kernel| format!("{} ({})", kernel.name(), kernel.features())).collect()
@@ -53,8 +57,11 @@ pub fn kernels() -> String {
         return "none in this build".to_owned();
     }
     let used = match Backends::chosen() {
-        None => "for packets, hashes and bulk encryption",
         Some(Backends::Conservative) => "none, by the choice of conservative backends",
+        _ if !wraith_crypto::kernels().iter().any(|kernel| kernel.is_available()) => {
+            "none: this processor lacks the instructions, or WRAITH_KERNELS hides them"
+        }
+        None => "for packets, hashes and bulk encryption",
         Some(Backends::Fast) => "for everything, by the choice of fast backends",
     };
     match failed_kernels().as_slice() {

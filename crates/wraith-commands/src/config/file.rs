@@ -176,6 +176,7 @@ fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failur
                     "{name} applies to all commands; this error comes from wraith {}",
                     key.command
                 ),
+                false if key.command.is_empty() => "wraith --help describes its values".into(),
                 false => format!("wraith help {} describes its values", key.command),
             };
             return Err(failure.hint(hint.trim_end().to_owned()));

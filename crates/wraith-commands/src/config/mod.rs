@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, FromArgMatches};
+use wraith_crypto::Backends;
 
 pub use command::run;
 pub use file::File;
@@ -44,7 +45,25 @@ pub enum CommandLineError {
 /// file.
 pub fn command_line() -> Result<Cli, CommandLineError> {
     let words = args::with_command_in_front(std::env::args_os().collect());
-    parse(words, &Keys::of(&args::definition()), File::load(), &Variables::of_process())
+    let file = File::load();
+    if words.iter().any(|word| word == args::VERSION) {
+        choose_backends_of_version(&words, file.as_ref().ok().filter(|_| !is_without_file(&words)));
+    }
+    parse(words, &Keys::of(&args::definition()), file, &Variables::of_process())
+}
+
+/// Chooses the backends that the option or the config file names. The version ends the parsing
+/// before any setting applies, but its text names the implementations.
+fn choose_backends_of_version(words: &[OsString], file: Option<&File>) {
+    let next = words.iter().skip_while(|word| *word != "--backends").nth(1);
+    let joined = words.iter().find_map(|word| word.to_str()?.strip_prefix("--backends="));
+    let typed = joined.or(next.and_then(|word| word.to_str()));
+    let is_set = std::env::var_os("WRAITH_BACKENDS").is_some_and(|value| !value.is_empty());
+    let in_file = file.filter(|_| !is_set).and_then(|file| file.value("", "backends"));
+    let name = typed.or(in_file.map(|setting| setting.value.as_str()));
+    if let Some(backends) = name.and_then(|name| name.parse().ok()) {
+        Backends::choose(Some(backends));
+    }
 }
 
 fn parse(

@@ -150,11 +150,11 @@ impl NodeBuilder {
         self
     }
 
-    /// Requests the implementations of the cryptography, for the whole process: [`Backends::Conservative`]
-    /// excludes the vector kernels of wraith, [`Backends::Fast`] allows them also for work on keys. If
-    /// several nodes make requests, the most conservative one wins. Keys that exist already keep
-    /// their implementation. Without a request, kernels compute packets and hashes only, or
-    /// `WRAITH_BACKENDS` decides.
+    /// Requests the implementations of the cryptography for the whole process, at this call.
+    /// [`Backends::Conservative`] excludes wraith's vector kernels; [`Backends::Fast`] also uses
+    /// them for work on keys. Without a request, kernels compute packets, hashes and bulk encryption
+    /// only. The most conservative of all requests and `WRAITH_BACKENDS` wins;
+    /// [`Backends::chosen`] returns the result. Existing keys keep their implementation.
     pub fn backends(self, backends: Backends) -> Self {
         backends.request();
         self
