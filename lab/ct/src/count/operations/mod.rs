@@ -1,5 +1,5 @@
 //! The counted operations: every algorithm of the suite by its name, and the functions of a
-//! transfer. A new algorithm is counted without a change here.
+//! transfer. A new algorithm of the suite is counted without a change here.
 //!
 //! | operations | content |
 //! |---|---|

@@ -16,7 +16,6 @@ use crate::count::secrets::{Draw, Secret};
 use crate::count::{Operation, Prepared, prepared};
 use crate::targets::elligator::{Replayed, accepted};
 
-const SUITES: [Suite; 3] = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305, Suite::Sm4Gcm];
 /// Lengths of packets: an acknowledgement, and a datagram of data.
 const PACKET_BYTES: [usize; 2] = [40, 1300];
 
@@ -33,7 +32,7 @@ pub(super) fn all() -> Vec<Operation> {
 
 fn packets() -> Vec<Operation> {
     let mut all = Vec::new();
-    for suite in SUITES {
+    for suite in Suite::ALL {
         for implementation in Implementation::ALL {
             for len in PACKET_BYTES {
                 let key = AeadKey::with_implementation(suite, &[0; 32], implementation);
