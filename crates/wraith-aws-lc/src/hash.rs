@@ -136,6 +136,7 @@ pub fn compress_sha_512(state: &mut [u64; 8], blocks: &[u8]) {
     // SAFETY: the context has no pending data, and `blocks` is readable for its length.
     unsafe { aws::SHA512_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
     *state = context.h;
+    context.h.zeroize();
 }
 
 /// Absorbs `blocks`, whole blocks of 64 bytes, into a state of SHA-1.
@@ -146,6 +147,7 @@ pub fn compress_sha_1(state: &mut [u32; 5], blocks: &[u8]) {
     // SAFETY: as above.
     unsafe { aws::SHA1_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
     *state = context.h;
+    context.h.zeroize();
 }
 
 /// Absorbs `blocks`, whole blocks of 64 bytes, into a state of MD5.
@@ -156,6 +158,7 @@ pub fn compress_md5(state: &mut [u32; 4], blocks: &[u8]) {
     // SAFETY: as above.
     unsafe { aws::MD5_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
     *state = context.h;
+    context.h.zeroize();
 }
 
 #[cfg(test)]

@@ -18,8 +18,6 @@ pub const MEMORY_BYTES_MAX: usize = 1 << 30;
 /// Maximum number of bytes processed for one password hash: sixteen passes over the maximum memory.
 /// Takes about ten seconds.
 pub const WORK_BYTES_MAX: u64 = 16 << 30;
-/// Maximum number of PBKDF2 iterations for a whole output. Takes about as long.
-pub const ITERATIONS_MAX: u64 = 1 << 27;
 
 /// Reason why no key was derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -35,7 +33,8 @@ pub enum KdfError {
         /// Requested length in bytes.
         found: usize,
     },
-    /// The hash function of this name is extendable, so there is no HMAC of it (in `wraith-suite`).
+    /// The hash function of this name is extendable, so there is no HMAC of it. An error of the
+    /// functions of `wraith-suite`, which share this type.
     #[error("there is no HMAC of {0}")]
     Hash(&'static str),
     /// A cost parameter (iterations, passes, lanes or memory) is invalid, or above a limit of this

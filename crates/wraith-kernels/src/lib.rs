@@ -12,15 +12,16 @@
 //! - is a module behind a cargo feature of its name; without the feature `simd`, only the portable
 //!   twins are compiled;
 //! - has a portable twin, or a well-proven library's code in that place, with which a self-test
-//!   compares it before its first use, and the tests and fuzz targets at every length;
+//!   compares it before its first use, and the tests and fuzz targets at every length. P-256 has
+//!   none: its self-test has a known answer, and AWS-LC is the reference of its tests;
 //! - is selected at run time by [`detect`], which can also hide it.
 //!
 //! Hidden items are for tests and fuzz targets: twins, and the choice of a kernel.
 //!
 //! Beside the kernels, [`Wiped`] is here, because it also needs `unsafe` code.
 //!
-//! The head of each module states its source and its speed. `docs/ALGORITHMS.md` lists the gain of
-//! each kernel over the libraries.
+//! The heads of the modules state what they compute, and mostly their speed. `docs/ALGORITHMS.md`
+//! lists the gain of each kernel over the libraries.
 
 #[cfg(feature = "aes")]
 pub mod aes;

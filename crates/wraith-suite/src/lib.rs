@@ -26,7 +26,7 @@
 //!
 //! **Backends.** AWS-LC, a few other libraries and kernels of `wraith-kernels` compute the
 //! algorithms; `Algorithm::backend()` names the one in use. Without a choice, kernels compute hashes
-//! and bulk encryption. Signatures, key agreement, key encapsulation and public-key encryption use
+//! and bulk encryption, also inside other operations. Signatures, key agreement, key encapsulation and public-key encryption use
 //! libraries, and portable code where no library here has the algorithm. [`Backends::Fast`] allows
 //! all kernels, [`Backends::Conservative`] none.
 //!

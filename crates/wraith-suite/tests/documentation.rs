@@ -121,11 +121,7 @@ fn said(cell: &str, has: impl Fn(&str) -> bool) -> String {
         // The text after a semicolon concerns only a part.
         return named(cell.split(';').next().unwrap());
     };
-    // The lengths may follow the features.
-    let mut ways = own.split(" or ").map(|way| {
-        [" up to ", " from "].iter().fold(way, |way, word| way.split(word).next().unwrap())
-    });
-    match ways.find(|way| way.split(", ").all(&has)) {
+    match own.split(" or ").find(|way| way.split(", ").all(&has)) {
         Some(way) => format!("own ({way})"),
         None => named(last),
     }
@@ -142,7 +138,6 @@ fn has(feature: &str) -> bool {
     match feature {
         "portable" => true,
         "AVX-512" => avx512(),
-        "AVX-512 IFMA" => avx512() && detected!("avx512ifma"),
         "IFMA" => avx512() && detected!("avx512ifma"),
         "AVX2" => avx2() && detected!("avx2"),
         "VAES" => avx2() && detected!("avx2") && detected!("vaes"),
@@ -172,10 +167,6 @@ fn the_backend_table_matches_each_processor() {
     let fallback = said("own: AVX-512, BMI2; else AWS-LC", |_| false);
     assert_eq!(fallback, Backend::AwsLc.to_string());
     assert_eq!(said("AWS-LC; the padding: own", |_| true), "AWS-LC");
-    assert_eq!(
-        said("own: AVX-512 IFMA up to 8318 bits; else AWS-LC", |_| true),
-        "own (AVX-512 IFMA)"
-    );
 }
 
 #[test]

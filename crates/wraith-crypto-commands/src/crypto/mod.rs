@@ -1,4 +1,4 @@
-//! `wraith crypto`: the algorithms of `wraith-crypto` for files and pipes. docs/CRYPTO.md describes
+//! `wraith crypto`: the algorithms of `wraith-suite` for files and pipes. docs/CRYPTO.md describes
 //! the formats byte by byte.
 //!
 //! Invariants:

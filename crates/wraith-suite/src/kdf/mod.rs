@@ -14,9 +14,9 @@ mod pbkdf2;
 mod scrypt;
 
 pub use self::hkdf::{hkdf, hkdf_expand, hkdf_extract};
-pub use self::pbkdf2::pbkdf2;
+pub use self::pbkdf2::{ITERATIONS_MAX, pbkdf2};
 pub use self::scrypt::{ScryptParams, scrypt};
 pub use wraith_crypto::kdf::{
-    Argon2Params, ITERATIONS_MAX, KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX, argon2id,
-    argon2id_with, derive, derive_parts, hash, keyed,
+    Argon2Params, KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX, argon2id, argon2id_with, derive,
+    derive_parts, hash, keyed,
 };

@@ -6,9 +6,12 @@ use std::num::NonZeroU32;
 
 use zeroize::Zeroize;
 
-use super::{ITERATIONS_MAX, KdfError};
+use super::KdfError;
 use crate::hash::{Algorithm, DIGEST_MAX, Function, with_function};
 use crate::mac::Hmac;
+
+/// Maximum number of iterations for a whole output. Takes about ten seconds.
+pub const ITERATIONS_MAX: u64 = 1 << 27;
 
 /// Fills `out` with a key derived from `password` and `salt`. Each digest of `out` takes
 /// `iterations`.

@@ -5,7 +5,7 @@ use std::fmt;
 use zeroize::optimization_barrier;
 
 use super::{Algorithm, Mac, same};
-use crate::hash::{Function, legacy};
+use crate::hash::{Function, with_function};
 use crate::{Unauthentic, hash};
 
 /// Maximum length of an input block in bytes: SHA3-224's.
@@ -104,19 +104,5 @@ pub(super) fn start(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
     fn named<F: Function>(algorithm: Algorithm, key: &[u8]) -> Option<Box<dyn Mac>> {
         Some(Box::new(AlgorithmHmac(algorithm, Hmac::<F>::new(key))))
     }
-    let start = match algorithm.hash()? {
-        hash::Algorithm::Sha1 => named::<legacy::Sha1>,
-        hash::Algorithm::Sha224 => named::<hash::Sha224>,
-        hash::Algorithm::Sha256 => named::<hash::Sha256>,
-        hash::Algorithm::Sha384 => named::<hash::Sha384>,
-        hash::Algorithm::Sha512 => named::<hash::Sha512>,
-        hash::Algorithm::Sha3_224 => named::<hash::Sha3_224>,
-        hash::Algorithm::Sha3_256 => named::<hash::Sha3_256>,
-        hash::Algorithm::Sha3_384 => named::<hash::Sha3_384>,
-        hash::Algorithm::Sha3_512 => named::<hash::Sha3_512>,
-        hash::Algorithm::Sm3 => named::<hash::Sm3>,
-        hash::Algorithm::Md5 => named::<legacy::Md5>,
-        _ => return None,
-    };
-    start(algorithm, key)
+    with_function!(algorithm.hash()?, F => named::<F>(algorithm, key), None)
 }
