@@ -371,7 +371,6 @@ pub(crate) mod needs {
     need!(AVX2, Avx2, "AVX2", "avx2");
     need!(AVX512, Avx512, "AVX-512", "avx512f" "avx512bw");
     need!(IFMA_ADX, Avx512, "AVX-512, IFMA, BMI2, ADX", "adx" "bmi2" "avx512f" "avx512ifma");
-    need!(X86_64, AesNi, "x86-64", "sse2");
 }
 
 #[cfg(test)]

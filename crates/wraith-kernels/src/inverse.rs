@@ -8,7 +8,6 @@
 //!
 //! The time does not depend on the number. On Zen 4 an inversion takes about 5,000 cycles for 256
 //! bits; an exponentiation takes 13,000.
-#![allow(unsafe_code)]
 
 use std::array;
 
@@ -32,25 +31,8 @@ struct Matrix([i64; 4]);
 ///
 /// `number` is below `modulus`, which is odd. `inverse` is 1 / `modulus` modulo 2^64.
 pub fn invert(number: &[u64; 4], modulus: &[u64; 4], inverse: u64) -> [u64; 4] {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if x86::KERNEL.is_available() {
-        return invert_with(number, modulus, inverse, x86::step);
-    }
-    invert_with(number, modulus, inverse, portable_step)
-}
-
-/// One step: f, g and the sign before it, and after it.
-type Step = (i64, i64, i64);
-
-/// Invariants, modulo the modulus: d · number is f, and e · number is g. d and e are above −2 and
-/// below 1 times the modulus.
-#[inline(always)]
-fn invert_with(
-    number: &[u64; 4],
-    modulus: &[u64; 4],
-    inverse: u64,
-    step: impl Fn(i64, i64, i64) -> Step + Copy,
-) -> [u64; 4] {
+    // Invariants, modulo the modulus: d · number is f, and e · number is g. d and e are above −2 and
+    // below 1 times the modulus.
     let modulus: Signed = split(modulus);
     let (mut f, mut g): (Signed, Signed) = (modulus, split(number));
     let (mut d, mut e): (Signed, Signed) = ([0; LIMBS], [0; LIMBS]);
@@ -59,7 +41,7 @@ fn invert_with(
     // g is zero after this number of steps (the convex-hull bound for 256 bits).
     let steps: usize = (45_907 * 64 * 4 + 26_313) / 19_929 + 1;
     for _ in 0..steps.div_ceil(BITS) {
-        let matrix = matrix(&mut delta, f[0], g[0], step);
+        let matrix = matrix(&mut delta, f[0], g[0]);
         apply_modulo(&matrix, &mut d, &mut e, &modulus, inverse);
         apply(&matrix, &mut f, &mut g);
     }
@@ -80,19 +62,14 @@ fn invert_with(
 /// Computes the matrix of 60 steps, in three parts of twenty. `delta` is the paper's, minus one
 /// half and negated.
 #[inline(always)]
-fn matrix(
-    delta: &mut i64,
-    mut f: i64,
-    mut g: i64,
-    step: impl Fn(i64, i64, i64) -> Step + Copy,
-) -> Matrix {
-    let [mut u, mut v, mut q, mut r] = short_matrix(delta, f, g, step);
+fn matrix(delta: &mut i64, mut f: i64, mut g: i64) -> Matrix {
+    let [mut u, mut v, mut q, mut r] = short_matrix(delta, f, g);
     let mut last = [u, v, q, r];
     for _ in 1..BITS / SHORT {
         // The lowest limbs after the previous part. Each part leaves 20 fewer valid bits.
         let row = |a: i64, b: i64| a.wrapping_mul(f).wrapping_add(b.wrapping_mul(g)) >> SHORT;
         (f, g) = (row(last[0], last[1]), row(last[2], last[3]));
-        last = short_matrix(delta, f, g, step);
+        last = short_matrix(delta, f, g);
         let [a, b, c, d] = last;
         (u, v, q, r) = (a * u + b * q, a * v + b * r, c * u + d * q, c * v + d * r);
     }
@@ -106,7 +83,7 @@ fn matrix(
 /// then one addition for each register. The entries are negated because an entry may be 1 but not
 /// −1, and −2^20 fits in 21 bits.
 #[inline(always)]
-fn short_matrix(delta: &mut i64, f: i64, g: i64, step: impl Fn(i64, i64, i64) -> Step) -> [i64; 4] {
+fn short_matrix(delta: &mut i64, f: i64, g: i64) -> [i64; 4] {
     const LOW: i64 = (1 << SHORT) - 1;
     let mut f = (f & LOW) - (1 << (2 * SHORT + 1));
     let mut g = (g & LOW) - (1 << (3 * SHORT + 2));
@@ -127,65 +104,12 @@ fn short_matrix(delta: &mut i64, f: i64, g: i64, step: impl Fn(i64, i64, i64) ->
 
 /// Computes one step. f and g are swapped if `sign` is negative and g is odd.
 #[inline(always)]
-fn portable_step(f: i64, g: i64, sign: i64) -> Step {
+fn step(f: i64, g: i64, sign: i64) -> (i64, i64, i64) {
     let swaps = sign >> 63;
     let odd = -(g & 1);
     let sum = g + (((f ^ swaps) - swaps) & odd);
     let swaps = swaps & odd;
     (f ^ (swaps & (f ^ g)), sum >> 1, (sign ^ swaps) - 1)
-}
-
-#[cfg(all(target_arch = "x86_64", feature = "simd"))]
-pub(crate) mod x86 {
-    use std::arch::asm;
-
-    use super::{Step, invert_with, portable_step};
-    use crate::detect::{Kernel, Purpose, needs};
-    use crate::self_test::Inputs;
-
-    pub(crate) static KERNEL: Kernel =
-        Kernel::new("modular inverse", needs::X86_64, Purpose::Keys, self_test);
-
-    fn self_test() -> bool {
-        let mut inputs = Inputs::new();
-        (0..4).all(|_| {
-            let (mut number, mut modulus) = (inputs.words(), inputs.words());
-            modulus[0] |= 1;
-            (number[3], modulus[3]) = (number[3] >> 1, modulus[3] | 1 << 63);
-            // The inverse of the modulus only has to be the same for both.
-            let by = |step| invert_with(&number, &modulus, modulus[1], step);
-            by(step as fn(_, _, _) -> _) == by(portable_step)
-        })
-    }
-
-    /// Computes one step, with a latency of four cycles for each value that the next step needs.
-    #[inline(always)]
-    pub fn step(mut f: i64, g: i64, mut sign: i64) -> Step {
-        let sum: i64;
-        // SAFETY: the assembly writes only registers.
-        unsafe {
-            asm!(
-                "lea {sum}, [{g} + {f}]",
-                "mov {other}, {g}",
-                "sub {other}, {f}",
-                "mov {swaps}, {sign}",
-                "sar {swaps}, 63",
-                "cmovs {sum}, {other}",
-                "test {g:l}, 1",
-                "cmovz {sum}, {g}",
-                "cmovz {swaps}, {zero}",
-                "test {swaps}, {swaps}",
-                "cmovnz {f}, {g}",
-                "xor {sign}, {swaps}",
-                "dec {sign}",
-                "sar {sum}, 1",
-                f = inout(reg) f, g = in(reg) g, sign = inout(reg) sign, zero = in(reg) 0i64,
-                sum = out(reg) sum, other = out(reg) _, swaps = out(reg) _,
-                options(pure, nomem, nostack),
-            );
-        }
-        (f, sum, sign)
-    }
 }
 
 #[inline(always)]
@@ -272,25 +196,6 @@ fn join(number: &Signed) -> [u64; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    fn a_step_is_the_portable_one() {
-        let bytes = crate::tests::bytes(16 * 500);
-        for (pair, delta) in bytes.as_chunks::<16>().0.iter().zip(-250..) {
-            let [f, g] = [0, 8].map(|at| i64::from_le_bytes(*pair[at..].first_chunk().unwrap()));
-            let (f, g) = (f >> 2 | 1, g >> 2);
-            for g in [g, g | 1, g & !1, 0, 1, -1] {
-                for delta in [delta, 0, -1, 1] {
-                    assert_eq!(
-                        x86::step(f, g, delta),
-                        portable_step(f, g, delta),
-                        "{f} {g} {delta}"
-                    );
-                }
-            }
-        }
-    }
 
     /// Multiplies a by b modulo `modulus`, one bit at a time.
     fn multiply(a: &[u64; 4], b: &[u64; 4], modulus: &[u64; 4]) -> [u64; 4] {

@@ -102,8 +102,6 @@ pub fn kernels() -> Vec<&'static Kernel> {
         all.extend([&sm3::x86::KERNEL]);
         #[cfg(feature = "sm2")]
         all.extend([&sm2::KERNEL]);
-        #[cfg(feature = "inverse")]
-        all.extend([&inverse::x86::KERNEL]);
         #[cfg(feature = "p256")]
         all.extend([&p256::KERNEL]);
     }
