@@ -94,6 +94,20 @@ macro_rules! add_square {
     };
 }
 
+/// Adds r12…r15 to r8…r11, and subtracts the prime unless the sum is below it. The lowest limb of the
+/// prime is 2^64 − 1, the others are the arguments. Clobbers rsi.
+macro_rules! add_upper_half {
+    ($p1:literal, $p2:literal, $p3:literal) => {
+        concat!(
+            "add r8, r12\n adc r9, r13\n adc r10, r14\n adc r11, r15\n sbb rsi, rsi\n",
+            "mov r12, r8\n mov r13, r9\n mov r14, r10\n mov r15, r11\n",
+            concat!("sub r8, -1\n sbb r9, ", $p1, "\n sbb r10, ", $p2, "\n sbb r11, ", $p3),
+            "\n sbb rsi, 0\n",
+            "cmovc r8, r12\n cmovc r9, r13\n cmovc r10, r14\n cmovc r11, r15\n",
+        )
+    };
+}
+
 /// Defines `mul`, `sqr`, `add` and `sub` modulo the prime `$p`, for numbers below it. The results are
 /// below it, too. The lowest limb of the prime is 2^64 − 1.
 ///
@@ -215,4 +229,4 @@ macro_rules! arithmetic {
     };
 }
 
-pub(crate) use {add_product, add_square, arithmetic, product, square};
+pub(crate) use {add_product, add_square, add_upper_half, arithmetic, product, square};

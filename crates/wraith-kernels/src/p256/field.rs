@@ -9,7 +9,7 @@
 
 use zeroize::Zeroize;
 
-use super::super::adx::arithmetic;
+use super::super::adx::{add_upper_half, arithmetic};
 use super::super::inverse;
 use super::super::limbs::{Limbs, zero_mask};
 
@@ -56,26 +56,8 @@ macro_rules! reduce {
             reduce!("r9", "r10", "r11", "r8"),
             reduce!("r10", "r11", "r8", "r9"),
             reduce!("r11", "r8", "r9", "r10"),
-            "add r8, r12
-             adc r9, r13
-             adc r10, r14
-             adc r11, r15
-             sbb rsi, rsi
-             mov ecx, 0xffffffff
-             mov r12, r8
-             mov r13, r9
-             mov r14, r10
-             mov r15, r11
-             sub r8, -1
-             sbb r9, rcx
-             sbb r10, 0
-             sbb r11, rdx
-             sbb rsi, 0
-             cmovc r8, r12
-             cmovc r9, r13
-             cmovc r10, r14
-             cmovc r11, r15
-            "
+            "mov ecx, 0xffffffff\n",
+            add_upper_half!("rcx", "0", "rdx"),
         )
     };
     // The lowest limb becomes the highest one.

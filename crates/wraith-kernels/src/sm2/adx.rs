@@ -4,7 +4,7 @@
 //! slower as well, because it emits logic instead of conditional moves.
 #![allow(unsafe_code)]
 
-use super::super::adx::arithmetic;
+use super::super::adx::{add_upper_half, arithmetic};
 use super::super::limbs::Limbs;
 use super::field::{Adx, Arithmetic, Fe, P};
 
@@ -22,27 +22,8 @@ macro_rules! reduce {
         concat!(
             reduce!("r8", "r9", "r10", "r11"),
             reduce!("r10", "r11", "r8", "r9"),
-            "add r8, r12
-             adc r9, r13
-             adc r10, r14
-             adc r11, r15
-             sbb rsi, rsi
-             mov rax, 0xffffffff00000000
-             mov rcx, 0xfffffffeffffffff
-             mov r12, r8
-             mov r13, r9
-             mov r14, r10
-             mov r15, r11
-             sub r8, -1
-             sbb r9, rax
-             sbb r10, -1
-             sbb r11, rcx
-             sbb rsi, 0
-             cmovc r8, r12
-             cmovc r9, r13
-             cmovc r10, r14
-             cmovc r11, r15
-            "
+            "mov rax, 0xffffffff00000000\n mov rcx, 0xfffffffeffffffff\n",
+            add_upper_half!("rax", "-1", "rcx"),
         )
     };
     ($t0:literal, $t1:literal, $t2:literal, $t3:literal) => {

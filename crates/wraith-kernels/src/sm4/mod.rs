@@ -46,17 +46,21 @@ fn self_test(kernel: Implementation) -> bool {
     let key = inputs.bytes();
     let [ours, twin] = [kernel, Implementation::Portable].map(|each| Sm4::expand(&key, each));
     Sm4::expand(&KEY, kernel).encrypted(KEY) == SEALED
-        && [1, 4, 7, 9, 16, 17, 64, 65].into_iter().all(|blocks| {
+        && [1, 4, 7, 9, 17, 65].into_iter().all(|blocks| {
             let run = |sm4: &Sm4| {
-                let mut text = text;
+                let (masks, mut text) = (text, text);
                 let (now, _) = text.as_chunks_mut::<16>();
                 let now = &mut now[..blocks];
                 let mut iv = key;
                 sm4.ecb_encrypt(now);
                 sm4.ecb_decrypt(&mut now[..blocks / 2]);
                 sm4.count(&mut Counter::last_word([0xff; 16]), now.as_flattened_mut());
-                if blocks < 10 {
-                    sm4.chain(Chain::Cbc, &mut iv, now);
+                let whole = blocks.min(64);
+                sm4.masked::<true>(&mut now[..whole], &masks.as_chunks().0[..whole]);
+                if blocks < 5 {
+                    for chain in [Chain::Cbc, Chain::Cfb, Chain::Ofb] {
+                        sm4.chain(chain, &mut iv, now);
+                    }
                     sm4.absorb(&mut iv, now);
                 }
                 (iv, text)

@@ -92,14 +92,19 @@ fn self_test(width: Width) -> bool {
     let mut inputs = Inputs::new();
     let (key, iv): ([u8; 32], _) = (inputs.bytes(), inputs.bytes());
     let text: [Block; 33] = std::array::from_fn(|_| inputs.bytes());
-    [(16, 33), (24, 9), (32, 16), (32, 1)].into_iter().all(|(key_bytes, blocks)| {
-        let key = &key[..key_bytes];
-        let Some(twin) = portable::Keys::new(key) else { return false };
-        let (mut ours, mut expected) = (text, text);
-        let iv_ours = modes!(Keys::new(key, width), iv, &mut ours[..blocks]);
-        let iv_twin = modes!(twin, iv, &mut expected[..blocks]);
-        iv_ours == iv_twin && ours == expected
-    })
+    // FIPS 197, C.3.
+    let mut known = [0x0011_2233_4455_6677_8899_aabb_ccdd_eeff_u128.to_be_bytes()];
+    Keys::new(&std::array::from_fn::<u8, 32, _>(|i| i as u8), width).ecb_encrypt(&mut known);
+    let is_known = known[0] == 0x8ea2_b7ca_5167_45bf_eafc_4990_4b49_6089_u128.to_be_bytes();
+    is_known
+        && [(16, 33), (24, 9), (32, 16), (32, 1)].into_iter().all(|(key_bytes, blocks)| {
+            let key = &key[..key_bytes];
+            let Some(twin) = portable::Keys::new(key) else { return false };
+            let (mut ours, mut expected) = (text, text);
+            let iv_ours = modes!(Keys::new(key, width), iv, &mut ours[..blocks]);
+            let iv_twin = modes!(twin, iv, &mut expected[..blocks]);
+            iv_ours == iv_twin && ours == expected
+        })
 }
 
 /// The round keys of both directions. Wiped when dropped.
