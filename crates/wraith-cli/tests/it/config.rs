@@ -379,6 +379,9 @@ fn a_variable_that_sets_nothing_is_warned_about() {
     );
     assert!(err.contains("WRAITH_SEND_OUT in the environment"), "{err}");
     assert!(!err.contains("WRAITH_TEST_X") && !err.contains("WRAITH_HOME"), "{err}");
+    let mut command = config.command(&["id"]);
+    let (_, err) = text(&command.env("WRAITH_KERNELS", "OFF").output().unwrap());
+    assert!(err.contains("WRAITH_KERNELS has the unknown value 'OFF'"), "{err}");
     // Scripts get the warning too.
     let mut command = config.command(&["id", "--json"]);
     let (out, _) = text(&command.env("WRAITH_SEND_OUT", "x").output().unwrap());

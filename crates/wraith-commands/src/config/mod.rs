@@ -29,6 +29,9 @@ use crate::failure::{Exit, Failure};
 use keys::Keys;
 use settings::Variables;
 
+/// Variable that hides instructions from the kernels, and its values (`wraith_kernels::detect`).
+const KERNELS: &str = "WRAITH_KERNELS";
+const LEVELS: [&str; 4] = ["off", "aesni", "avx2", "avx512"];
 /// Option that ignores the config file.
 const NO_CONFIG: &str = "--no-config";
 
@@ -97,7 +100,7 @@ pub fn names_of_settings() -> impl Iterator<Item = String> {
     Keys::of(&args::definition()).names().into_iter()
 }
 
-/// Returns a message for each `WRAITH_` variable that sets nothing.
+/// Returns a message for each `WRAITH_` variable that sets nothing, and for a wrong level of kernels.
 pub fn unknown_variables() -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name);
     let unknown = Keys::of(&args::definition()).unknown_variables(names);
@@ -105,7 +108,13 @@ pub fn unknown_variables() -> Vec<String> {
         Some(nearest) => format!("{name} in the environment sets nothing; did you mean {nearest}?"),
         None => format!("{name} in the environment sets nothing"),
     };
-    unknown.into_iter().map(said).collect()
+    let level = std::env::var_os(KERNELS).filter(|level| !level.is_empty());
+    let level = level.filter(|level| !LEVELS.iter().any(|each| level == each));
+    let hidden = level.map(|level| {
+        let (level, levels) = (level.display(), LEVELS.join(", "));
+        format!("{KERNELS} has the unknown value '{level}', so wraith's vector code is off; values are {levels}")
+    });
+    unknown.into_iter().map(said).chain(hidden).collect()
 }
 
 /// Turns off the question about new contacts for all later commands. Returns the file with the
