@@ -73,32 +73,3 @@ pub fn scrypt(
         )
     })
 }
-
-/// Returns whether this thread's error queue has an entry. For tests.
-#[doc(hidden)]
-#[must_use]
-pub fn has_errors() -> bool {
-    // SAFETY: the function has no preconditions.
-    unsafe { aws_lc_sys::ERR_peek_error() != 0 }
-}
-
-/// Returns the Poly1305 tag of `message`. For the tests of other implementations.
-///
-/// AWS-LC's code for SSE2 loses a carry for about one message in 2^51, and for chosen keys: see the
-/// fuzz target `kernel_poly1305`. The AEADs use other code on a processor with SSE4.1.
-#[doc(hidden)]
-#[must_use]
-pub fn poly1305(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
-    /// As large and as aligned as AWS-LC requires of its state.
-    #[repr(align(64))]
-    struct State([u8; 512]);
-    let (mut state, mut tag) = (State([0; 512]), [0; 16]);
-    // SAFETY: `poly1305_state` has 512 bytes, and every pointer is passed with its length.
-    unsafe {
-        let state = (&raw mut state.0).cast();
-        aws_lc_sys::CRYPTO_poly1305_init(state, key.as_ptr());
-        aws_lc_sys::CRYPTO_poly1305_update(state, message.as_ptr(), message.len());
-        aws_lc_sys::CRYPTO_poly1305_finish(state, tag.as_mut_ptr());
-    }
-    tag
-}

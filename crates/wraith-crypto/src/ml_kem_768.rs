@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_failure_clears_the_aws_lc_error_queue() {
         assert!(encapsulate(&[0xff; ENCAPSULATION_KEY_BYTES], &[2; 32]).is_none());
-        assert!(!wraith_aws_lc::has_errors());
+        assert!(!wraith_aws_lc::reference::has_errors());
     }
 
     #[test]
