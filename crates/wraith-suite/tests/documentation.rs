@@ -169,6 +169,18 @@ fn the_backend_table_matches_each_processor() {
     assert_eq!(said("AWS-LC; the padding: own", |_| true), "AWS-LC");
 }
 
+#[cfg(all(feature = "kernels", target_arch = "x86_64"))]
+#[test]
+fn the_kernels_are_as_documented() {
+    let kernels = wraith_kernels::kernels();
+    let names: std::collections::BTreeSet<_> = kernels.iter().map(|each| each.name()).collect();
+    let names: Vec<_> = names.into_iter().map(str::to_owned).collect();
+    let mut table = table("kernel");
+    table.rows.retain(|row| !row[0].is_empty());
+    assert_eq!(table.rows.len(), names.len(), "{names:?}");
+    table.has(&names);
+}
+
 #[test]
 fn hashes_ciphers_aeads_and_macs_are_as_documented() {
     let facts = |each: hash::Algorithm| (each.standard(), each.backend());
