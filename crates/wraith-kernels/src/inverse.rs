@@ -6,8 +6,7 @@
 //! - For twenty steps at a time, a register holds both a number and its row of the matrix. The
 //!   packing is that of Pornin, "Optimized binary GCD for modular inversion", 2020.
 //!
-//! The time does not depend on the number. On Zen 4 an inversion takes about 5,000 cycles for 256
-//! bits; an exponentiation takes 13,000.
+//! The time does not depend on the number. On Zen 4 an inversion takes 1.5 µs for 256 bits.
 
 use std::array;
 
