@@ -40,8 +40,8 @@ pub fn cipher() -> String {
     format!("{} ({})", suite.name(), implementation(suite))
 }
 
-/// Returns the kernels that a wrong result in their self-test has switched off. Conservative backends
-/// run no kernel, not even in a self-test.
+/// Returns the kernels that a wrong result in their self-test has switched off. Conservative
+/// backends run no kernel, not even in a self-test.
 pub fn failed_kernels() -> Vec<String> {
     if Backends::chosen() == Some(Backends::Conservative) {
         return Vec::new();

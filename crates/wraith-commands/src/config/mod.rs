@@ -100,7 +100,8 @@ pub fn names_of_settings() -> impl Iterator<Item = String> {
     Keys::of(&args::definition()).names().into_iter()
 }
 
-/// Returns a message for each `WRAITH_` variable that sets nothing, and for a wrong level of kernels.
+/// Returns a message for each `WRAITH_` variable that sets nothing, and for a wrong level of
+/// kernels.
 pub fn unknown_variables() -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name);
     let unknown = Keys::of(&args::definition()).unknown_variables(names);

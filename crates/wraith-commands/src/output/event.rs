@@ -140,8 +140,8 @@ pub enum Event<'a> {
         /// Key agreement and packet cipher: `X25519+ML-KEM-768, AES-256-GCM`, `X25519+ML-KEM-768,
         /// ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
         suite: &'a str,
-        /// Implementation of the packet cipher on this machine, such as `own (AVX-512, VAES, VPCLMULQDQ)` or
-        /// `AWS-LC, AES instructions`.
+        /// Implementation of the packet cipher on this machine, such as `own (AVX-512, VAES,
+        /// VPCLMULQDQ)` or `AWS-LC, AES instructions`.
         backend: &'a str,
     },
     /// The session uses another path from now on; or it still uses a relay, and `message` gives the
