@@ -1,15 +1,14 @@
 //! Configuration and resource limits of an endpoint and its connections. Each limit has a default.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_crypto::Policy;
-use wraith_crypto::identity::{NodeId, SecretIdentity};
+use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::AccessKey;
 
 use crate::congestion::{Algorithm, ControllerFactory};
-use crate::handshake_log::SharedHandshakeLog;
+use crate::door::Door;
 use crate::qlog::SinkFactory;
 use crate::secret_rng::Entropy;
 use crate::wall_clock::WallClock;
@@ -27,25 +26,14 @@ pub struct EndpointConfig {
     pub identity: SecretIdentity,
     /// Limits and tuning of each connection.
     pub transport: TransportConfig,
-    /// Access keys that admit a handshake (SPEC §3.1). A datagram without one of these keys gets no
-    /// answer.
-    pub access_keys: Vec<AccessKey>,
-    /// Allowlist of peer identities; `None` admits every peer with an access key. The peer proves
-    /// its identity in H3 (SPEC §3). The H3 of any other peer gets no answer, so it looks lost.
-    pub admitted: Option<HashSet<NodeId>>,
-    /// Whether no earlier process accepted handshakes under these access keys, nor under those
-    /// set later. The replay memory of this endpoint then covers every H1 that exists. Until that
-    /// memory drops an entry, the initiator's clock may show any time (SPEC §3.4).
-    pub access_keys_are_new: bool,
-    /// A record of the H1s that earlier processes received (SPEC §3.4). It covers all access keys
-    /// but the public one. While it is complete, the initiator's clock may show any time.
-    pub handshake_log: SharedHandshakeLog,
+    /// The accept rules of the first door ([`DoorId::FIRST`](crate::DoorId::FIRST)).
+    pub door: Door,
     /// The wall clock for the time in H1 (SPEC §3.4).
     pub wall_clock: WallClock,
     /// The system's randomness, mixed into every secret. Without it, every secret follows from the
     /// endpoint's seed, and an attacker that reads the seed can compute all future secrets.
     pub entropy: Entropy,
-    /// Maximum number of established connections. Beyond it, H1s get no answer.
+    /// Maximum number of established connections of all doors. Beyond it, H1s get no answer.
     pub connections_max: usize,
     /// Maximum number of half-open handshakes, between H2 and H3. Half of them are reserved for
     /// initiators that returned a cookie (SPEC §3.6). When all places are taken, the oldest
@@ -59,10 +47,7 @@ impl EndpointConfig {
         Self {
             identity,
             transport: TransportConfig::default(),
-            access_keys: Vec::new(),
-            admitted: None,
-            access_keys_are_new: false,
-            handshake_log: SharedHandshakeLog::default(),
+            door: Door::default(),
             wall_clock: WallClock::default(),
             entropy: Entropy::default(),
             connections_max: 1024,
@@ -74,7 +59,7 @@ impl EndpointConfig {
     /// identity).
     pub fn open(identity: SecretIdentity) -> Self {
         let access_keys = vec![AccessKey::public(identity.node_id())];
-        Self { access_keys, ..Self::new(identity) }
+        Self { door: Door { access_keys, ..Door::default() }, ..Self::new(identity) }
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use wraith_noise::AccessKey;
 
+use crate::door::DoorId;
+
 /// A record of the authentic H1s that all endpoints of one identity have received, including those
 /// of earlier processes.
 ///
@@ -54,6 +56,8 @@ impl fmt::Debug for SharedHandshakeLog {
 /// people, and no proof that the initiator's clock shows it now.
 #[derive(Clone, Debug)]
 pub struct ClockDifference {
+    /// The door of the access key.
+    pub door: DoorId,
     /// The access key of the initiator.
     pub access_key: AccessKey,
     /// The time in H1 minus the time of this machine, in seconds.

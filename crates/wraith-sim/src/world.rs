@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
-    AccessKey, Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event,
-    Role, Time, Transmit, TransportConfig,
+    AccessKey, Connection, ConnectionHandle, ConnectionStats, DoorId, Endpoint, EndpointConfig,
+    Event, Role, Time, Transmit, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -173,7 +173,7 @@ impl World {
 
     /// Sets the accept filter of `node`: clients need one of these access keys.
     pub fn set_access_keys(&mut self, node: NodeIndex, access_keys: Vec<AccessKey>) {
-        self.nodes[node.0].endpoint.set_access_keys(access_keys);
+        self.nodes[node.0].endpoint.set_access_keys(DoorId::FIRST, access_keys);
     }
 
     /// Sets the wall clock of `node` to this time, from which it goes on.

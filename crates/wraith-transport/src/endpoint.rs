@@ -1,4 +1,8 @@
 //! The application's handle of an endpoint: a bound socket, its I/O thread, and its connections.
+//!
+//! Several parts of a program can share one socket. Each has a door of its own
+//! ([`Endpoint::open_door`]): access keys, a queue of incoming connections, and an end. The I/O
+//! thread gives each incoming connection to the door whose access key the peer has.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,7 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::{AccessKey, ClockDifference, EndpointConfig, Entropy, WallClock};
+use wraith_core::{AccessKey, ClockDifference, Door, DoorId, EndpointConfig, Entropy, WallClock};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -21,7 +25,7 @@ use crate::error::ConnectError;
 use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
 use crate::lock::lock;
 use crate::mover::MoverFactory;
-use crate::shared::{ConnectionShared, EndpointShared, IoInbox, Phase};
+use crate::shared::{ConnectionShared, DoorShared, EndpointShared, IoInbox, Phase};
 
 /// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
 const ADDRESSES_MAX: usize = 40;
@@ -52,24 +56,25 @@ impl Config {
     }
 }
 
-/// Shared by all handles; the drop of the last one releases the endpoint.
+/// Shared by all handles of a door; the drop of the last one releases the door.
 #[derive(Debug)]
-struct EndpointGuard(Arc<EndpointShared>);
+struct DoorGuard(Arc<DoorShared>);
 
-impl Drop for EndpointGuard {
+impl Drop for DoorGuard {
     fn drop(&mut self) {
         lock(&self.0.state).released = true;
         self.0.notify_io();
     }
 }
 
-/// A UDP socket that runs the protocol. Clones are handles of the same endpoint.
+/// A UDP socket that runs the protocol, seen through one of its doors. Clones are handles of the
+/// same door.
 ///
-/// After the last handle is dropped, no connection is accepted any more. The I/O thread ends with
-/// its last connection.
+/// After the last handle of a door is dropped, the door accepts no connection any more. After the
+/// last handle of all doors is dropped, the I/O thread ends with its last connection.
 #[derive(Clone)]
 pub struct Endpoint {
-    guard: Arc<EndpointGuard>,
+    guard: Arc<DoorGuard>,
     local: SocketAddr,
 }
 
@@ -91,17 +96,37 @@ impl Endpoint {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
         let shared = EndpointShared::new(Arc::new(IoInbox::new()?));
+        let first = DoorShared::new(DoorId::FIRST, Arc::clone(&shared), None);
         config.core.wall_clock = WallClock::new(|_| unix_seconds());
         config.core.entropy = Entropy::new(fresh);
         let core = wraith_core::Endpoint::new(config.core, seed);
-        let thread = IoThread::new(movers, core, Arc::clone(&shared));
+        let thread = IoThread::new(movers, core, shared, Arc::clone(&first));
         let io_cpu = config.io_cpu;
         debug!(%local, movers = config.movers.len() + 1, "endpoint bound");
         std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
-        Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
+        Ok(Self { guard: Arc::new(DoorGuard(first)), local })
     }
 
-    pub(crate) fn shared(&self) -> &Arc<EndpointShared> {
+    /// Opens another door of the same socket. The returned handle accepts and closes the
+    /// connections of that door only. Dialled connections belong to the door of the handle that
+    /// dialled.
+    ///
+    /// If the endpoint is already closed, so is the new door.
+    pub fn open_door(&self, door: Door) -> Self {
+        let endpoint = &self.shared().endpoint;
+        let id = {
+            let mut state = lock(&endpoint.state);
+            state.last_door += 1;
+            DoorId(state.last_door)
+        };
+        let shared = DoorShared::new(id, Arc::clone(endpoint), Some(door));
+        if !shared.notify_io() {
+            lock(&shared.state).stopped = true;
+        }
+        Self { guard: Arc::new(DoorGuard(shared)), local: self.local }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<DoorShared> {
         &self.guard.0
     }
 
@@ -131,13 +156,14 @@ impl Endpoint {
         if state.closing || state.stopped {
             return Err(ConnectError::EndpointClosed);
         }
-        // Still under the lock: the I/O thread sets `stopped` under this lock, and afterwards
-        // drains the inbox a last time.
-        let inbox = Arc::clone(&self.shared().inbox);
-        let shared = ConnectionShared::new(Phase::New(addresses, access_key.clone()), peer, inbox);
-        shared.notify_io();
         drop(state);
-        Ok(Connection::new(shared))
+        let (door, inbox) = (self.shared().id, Arc::clone(&self.shared().endpoint.inbox));
+        let phase = Phase::New(addresses, access_key.clone());
+        let shared = ConnectionShared::new(door, phase, peer, inbox);
+        match shared.notify_io() {
+            true => Ok(Connection::new(shared)),
+            false => Err(ConnectError::EndpointClosed),
+        }
     }
 
     /// Polls for the next incoming connection. Returns `None` once the endpoint is closed.
@@ -198,8 +224,9 @@ impl Endpoint {
         self.local
     }
 
-    /// Closes every connection and waits for the end, at most 3 s. Finished streams are delivered
-    /// first, and peers are notified. Blocks this thread. In a task use
+    /// Closes every connection of this door and waits for the end, at most 3 s. Finished streams are
+    /// delivered first, and peers are notified. The handle that [`bind`](Self::bind) returned closes
+    /// all doors, and the socket. Blocks this thread. In a task use
     /// [`start_close`](Self::start_close) and [`closed`](Self::closed) instead.
     pub fn close(&self) {
         self.start_close();
@@ -213,7 +240,8 @@ impl Endpoint {
         self.shared().notify_io();
     }
 
-    /// Waits until the I/O thread of a closing endpoint has ended. Cancel safe.
+    /// Waits for the end of a closing door; for the first door, until the socket is closed. Cancel
+    /// safe.
     pub async fn closed(&self) {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);

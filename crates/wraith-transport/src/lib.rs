@@ -72,10 +72,10 @@ pub use socket_capabilities::SocketCapabilities;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::{PORT_GUESSES_MAX, is_target};
 pub use wraith_core::{
-    AccessKey, Algorithm, AnswerMode, ClockDifference, CloseReason, ConnectionStats, Ecn,
-    EndpointConfig, HANDSHAKE_VERSION, HandshakeLog, KEY_AGREEMENT, LogResult, PathAddr, Policy,
-    PunchCounts, PunchError, PunchEvent, RecvSlice, Role, SharedHandshakeLog, StreamId, Suite,
-    TransportConfig,
+    AccessKey, Algorithm, AnswerMode, ClockDifference, CloseReason, ConnectionStats, Door, DoorId,
+    Ecn, EndpointConfig, HANDSHAKE_VERSION, HandshakeLog, KEY_AGREEMENT, LogResult, PathAddr,
+    Policy, PunchCounts, PunchError, PunchEvent, RecvSlice, Role, SharedHandshakeLog, StreamId,
+    Suite, TransportConfig,
 };
 pub use wraith_core::{congestion, nat, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

@@ -15,7 +15,7 @@ use wraith_core::{AnswerMode, PunchError, PunchEvent, Role};
 use crate::addr::Addr;
 use crate::endpoint::Endpoint;
 use crate::lock::{Wakers, lock};
-use crate::shared::EndpointShared;
+use crate::shared::{DoorShared, EndpointShared};
 
 /// Why an observation or exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -89,10 +89,11 @@ pub struct Punch {
 }
 
 impl Punch {
-    fn start(endpoint: &Arc<EndpointShared>, request: PunchCommand) -> Self {
-        let shared = Arc::new(PunchShared::default());
+    fn start(door: &DoorShared, request: PunchCommand) -> Self {
+        let (shared, endpoint) = (Arc::new(PunchShared::default()), &door.endpoint);
+        let is_closing = lock(&door.state).closing;
         let mut state = lock(&endpoint.state);
-        if state.closing || state.stopped {
+        if is_closing || state.stopped {
             lock(&shared.0).ended = true;
         } else {
             state.requests.push((request, Arc::clone(&shared)));

@@ -1,5 +1,5 @@
-//! State shared by the application's handles and the I/O thread: an endpoint, its connections,
-//! their streams, and the list of objects that the thread must visit.
+//! State shared by the application's handles and the I/O thread: an endpoint, its doors, their
+//! connections, their streams, and the list of objects that the thread must visit.
 //!
 //! A request is a field of the shared state, set under its lock; [`IoInbox`] then lists the object.
 //! The I/O thread answers by changing the state, and wakes all waiting tasks after the lock is
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use wraith_core::{
-    AccessKey, ClockDifference, CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId,
-    Suite,
+    AccessKey, ClockDifference, CloseReason, ConnectionHandle, ConnectionStats, Door, DoorId,
+    Exporter, StreamId, Suite,
 };
 use wraith_crypto::identity::NodeId;
 
@@ -33,14 +33,16 @@ pub(crate) enum InboxItem {
     Connection(Arc<ConnectionShared>),
     /// A stream's queue has bytes, room, or an end.
     Stream(Arc<StreamShared>),
-    /// The endpoint closes or was released.
+    /// A door's state holds a request, or its last handle was dropped.
+    Door(Arc<DoorShared>),
+    /// The endpoint's state holds a request.
     Endpoint,
 }
 
 /// The inbox of an endpoint.
 pub(crate) type IoInbox = Inbox<InboxItem>;
 
-/// State shared by the handles of an endpoint and its I/O thread.
+/// State shared by all handles of a socket and its I/O thread.
 #[derive(Debug)]
 pub(crate) struct EndpointShared {
     pub(crate) state: Mutex<EndpointState>,
@@ -51,25 +53,12 @@ pub(crate) struct EndpointShared {
 /// The locked state of an endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointState {
-    /// Incoming connections that were not accepted yet.
-    pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
-    /// Refused handshakes that the application has not read yet.
-    pub(crate) clock_differences: VecDeque<ClockDifference>,
-    /// A request of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has
-    /// not taken yet.
-    pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
-    /// A request of [`Endpoint::set_access_keys`](crate::Endpoint::set_access_keys) that the I/O
-    /// thread has not taken yet.
-    pub(crate) access_keys: Option<Vec<AccessKey>>,
+    /// Number of the last door.
+    pub(crate) last_door: u64,
     /// Punch requests that the I/O thread has not taken yet.
     pub(crate) requests: Vec<(PunchCommand, Arc<PunchShared>)>,
-    /// [`Endpoint::close`](crate::Endpoint::close) was called.
-    pub(crate) closing: bool,
-    /// The last endpoint handle was dropped.
-    pub(crate) released: bool,
     /// The I/O thread has ended.
     pub(crate) stopped: bool,
-    pub(crate) wakers: Wakers,
 }
 
 impl EndpointShared {
@@ -86,9 +75,63 @@ impl EndpointShared {
     pub(crate) fn clear_notification(&self) {
         self.queued.store(false, Ordering::Release);
     }
+}
+
+/// State shared by the handles of a door and the I/O thread.
+#[derive(Debug)]
+pub(crate) struct DoorShared {
+    pub(crate) id: DoorId,
+    pub(crate) state: Mutex<DoorState>,
+    pub(crate) endpoint: Arc<EndpointShared>,
+    queued: AtomicBool,
+}
+
+/// The locked state of a door.
+#[derive(Debug, Default)]
+pub(crate) struct DoorState {
+    /// Request: open the door with these rules.
+    pub(crate) opening: Option<Door>,
+    /// Incoming connections that were not accepted yet.
+    pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
+    /// Refused handshakes that the application has not read yet.
+    pub(crate) clock_differences: VecDeque<ClockDifference>,
+    /// A request of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has
+    /// not taken yet.
+    pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
+    /// A request of [`Endpoint::set_access_keys`](crate::Endpoint::set_access_keys) that the I/O
+    /// thread has not taken yet.
+    pub(crate) access_keys: Option<Vec<AccessKey>>,
+    /// [`Endpoint::close`](crate::Endpoint::close) was called.
+    pub(crate) closing: bool,
+    /// The last handle was dropped.
+    pub(crate) released: bool,
+    /// All connections of a closing door are over, or the I/O thread has ended.
+    pub(crate) stopped: bool,
+    pub(crate) wakers: Wakers,
+}
+
+impl DoorShared {
+    pub(crate) fn new(
+        id: DoorId,
+        endpoint: Arc<EndpointShared>,
+        opening: Option<Door>,
+    ) -> Arc<Self> {
+        let state = Mutex::new(DoorState { opening, ..DoorState::default() });
+        Arc::new(Self { id, state, endpoint, queued: AtomicBool::new(false) })
+    }
+
+    /// Adds the door to the inbox. Returns false if the I/O thread has ended.
+    pub(crate) fn notify_io(self: &Arc<Self>) -> bool {
+        self.endpoint.inbox.push(&self.queued, || InboxItem::Door(Arc::clone(self)))
+    }
+
+    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
+    pub(crate) fn clear_notification(&self) {
+        self.queued.store(false, Ordering::Release);
+    }
 
     /// I/O thread: changes the state, then wakes all waiting tasks.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut EndpointState) -> R) -> R {
+    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut DoorState) -> R) -> R {
         let mut state = lock(&self.state);
         let result = change(&mut state);
         let wakers = state.wakers.take();
@@ -123,6 +166,8 @@ pub(crate) enum Phase {
 /// State shared by the handles of a connection and the I/O thread.
 #[derive(Debug)]
 pub(crate) struct ConnectionShared {
+    /// The door by which the peer came, or whose handle dialled.
+    pub(crate) door: DoorId,
     pub(crate) state: Mutex<ConnectionState>,
     /// Whether it is in the inbox.
     queued: AtomicBool,
@@ -175,7 +220,7 @@ pub(crate) struct ConnectionState {
 }
 
 impl ConnectionShared {
-    pub(crate) fn new(phase: Phase, peer: NodeId, inbox: Arc<IoInbox>) -> Arc<Self> {
+    pub(crate) fn new(door: DoorId, phase: Phase, peer: NodeId, inbox: Arc<IoInbox>) -> Arc<Self> {
         let state = ConnectionState {
             phase,
             peer,
@@ -200,12 +245,12 @@ impl ConnectionShared {
             abandoned: false,
             wakers: Wakers::default(),
         };
-        Arc::new(Self { state: Mutex::new(state), queued: AtomicBool::new(false), inbox })
+        Arc::new(Self { door, state: Mutex::new(state), queued: AtomicBool::new(false), inbox })
     }
 
-    /// Adds this connection to the inbox.
-    pub(crate) fn notify_io(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || InboxItem::Connection(Arc::clone(self)));
+    /// Adds this connection to the inbox. Returns false if the I/O thread has ended.
+    pub(crate) fn notify_io(self: &Arc<Self>) -> bool {
+        self.inbox.push(&self.queued, || InboxItem::Connection(Arc::clone(self)))
     }
 
     /// Returns the latest counters, and requests newer ones for the next call.
@@ -323,7 +368,8 @@ mod tests {
     fn a_connection_that_outlives_the_io_thread_keeps_neither_itself_nor_the_inbox() {
         let inbox = Arc::new(IoInbox::new().unwrap());
         let reason = Phase::Closed(CloseReason::Local);
-        let connection = ConnectionShared::new(reason, NodeId([1; 32]), Arc::clone(&inbox));
+        let connection =
+            ConnectionShared::new(DoorId::FIRST, reason, NodeId([1; 32]), Arc::clone(&inbox));
         connection.notify_io();
         drop(inbox.close());
         connection.clear_notification();

@@ -43,16 +43,19 @@ impl<T> Inbox<T> {
     }
 
     /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread. Does
-    /// nothing after [`Self::close`].
-    pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
-        if !queued.swap(true, Ordering::AcqRel) {
-            let mut ready = lock(&self.ready);
-            if !ready.is_closed {
-                ready.objects.push(object());
-                drop(ready);
-                self.wake();
-            }
+    /// nothing after [`Self::close`], and then returns false for an object that was not listed.
+    pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) -> bool {
+        if queued.swap(true, Ordering::AcqRel) {
+            return true;
         }
+        let mut ready = lock(&self.ready);
+        if ready.is_closed {
+            return false;
+        }
+        ready.objects.push(object());
+        drop(ready);
+        self.wake();
+        true
     }
 
     /// Returns the last objects. No other is added from now on.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
+use wraith_core::{Door, Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
 use wraith_noise::{
     AccessKey, EphemeralKey, H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId,
@@ -30,8 +30,8 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let identity = SecretIdentity::from_seed([3; 32]);
     let node_id = identity.node_id();
-    let access_keys = vec![access_key(node_id)];
-    let config = EndpointConfig { access_keys, ..EndpointConfig::new(identity) };
+    let door = Door { access_keys: vec![access_key(node_id)], ..Door::default() };
+    let config = EndpointConfig { door, ..EndpointConfig::new(identity) };
     let mut endpoint = Endpoint::new(config, [7; 32]);
     let mut now = START;
     let peer = SecretIdentity::from_seed([4; 32]).node_id();

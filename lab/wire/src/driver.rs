@@ -14,7 +14,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use wraith_core::{
-    AccessKey, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
+    AccessKey, ConnectionHandle, Door, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
     TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
@@ -99,7 +99,7 @@ fn endpoint(
     let identity = SecretIdentity::from_seed(seed);
     let config = EndpointConfig {
         transport,
-        access_keys,
+        door: Door { access_keys, ..Door::default() },
         wall_clock: WallClock::starting_at(unix_seconds),
         ..EndpointConfig::new(identity)
     };

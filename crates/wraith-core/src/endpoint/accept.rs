@@ -39,8 +39,9 @@ impl Endpoint {
             is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
         });
         let Some(completed) = completed else { return false };
-        let admitted = self.config.admitted.as_ref();
-        if admitted.is_some_and(|admitted| !admitted.contains(&completed.said.0.node_id)) {
+        let door = self.doors.get(completed.door);
+        let is_admitted = door.is_some_and(|door| door.admits(completed.said.0.node_id));
+        if !is_admitted || self.is_door_full(completed.door) {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
@@ -55,13 +56,14 @@ impl Endpoint {
         completed: &CompletedHandshake<(FinalHello, SessionKeys)>,
         h3: DatagramFingerprint,
     ) {
-        let CompletedHandshake { suite, answered_at, h1_bytes_max, said: (last, keys) } = completed;
+        let CompletedHandshake { door, suite, answered_at, h1_bytes_max, said: (last, keys) } =
+            completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
         let rtt = now - *answered_at;
         let h1_bytes_max = *h1_bytes_max;
         let proof = AuthenticatedH3 { suite: *suite, last, keys, h3, rtt, h1_bytes_max };
         let connection = Connection::accepted(now, parts, &proof);
-        self.insert(connection, remote);
+        self.insert(connection, Some(*door), remote);
     }
 
     /// Handles the first datagram of an H1, which then waits for the second. It causes no key
@@ -72,11 +74,15 @@ impl Endpoint {
         from: PathAddr,
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
-        let is_full = self.is_full();
-        let Self { access_keys, cookies, half_opens, .. } = self;
-        let Some(access_key) = access_keys.find(now, datagram).filter(|_| !is_full) else {
+        if self.is_full() {
             return false;
-        };
+        }
+        let Some((access_key, door)) = self.doors.find(now, datagram) else { return false };
+        let access_key = &access_key.clone();
+        if self.is_door_full(door) {
+            return false;
+        }
+        let Self { cookies, half_opens, .. } = self;
         let datagram = datagram.bytes();
         let id = h1_id(datagram).expect("it has the length of an H1");
         let proven = cookies.shown(now, from, datagram);
@@ -96,7 +102,7 @@ impl Endpoint {
             H1Decision::New => {
                 let first = PendingH1::new(access_key, datagram)
                     .expect("mac1 was verified with this access key");
-                half_opens.insert_begun(now, from, first, proven);
+                half_opens.insert_begun(now, from, door, first, proven);
             }
         }
         true
@@ -129,7 +135,7 @@ impl Endpoint {
         second: &Mac1Datagram<'_>,
     ) -> bool {
         // Further connections may have been accepted since the first datagram.
-        if self.is_full() {
+        if self.is_full() || self.is_door_full(attempt.door) {
             return false;
         }
         let ephemeral = first.ephemeral_id();
@@ -147,7 +153,7 @@ impl Endpoint {
         };
         // A copy of an H1 is as fresh as the first that arrived.
         let is_first = self.half_opens.on_authentic(now, ephemeral, &attempt);
-        if is_first && !self.is_fresh(now, &hello, first.access_key(), &ephemeral) {
+        if is_first && !self.is_fresh(now, &hello, attempt.door, first.access_key(), &ephemeral) {
             self.half_opens.on_stale(&ephemeral);
             self.half_opens.on_refused(now, attempt.remote, attempt.proven);
             return false;

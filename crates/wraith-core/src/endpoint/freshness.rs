@@ -7,6 +7,7 @@ use wraith_noise::{AccessKey, InitiatorHello};
 
 use super::Endpoint;
 use crate::Time;
+use crate::door::DoorId;
 use crate::handshake_log::{ClockDifference, LogResult};
 
 /// Maximum difference between the clocks of both sides, in seconds, where neither the replay memory
@@ -31,20 +32,20 @@ impl Endpoint {
         &mut self,
         now: Time,
         hello: &InitiatorHello,
+        door: DoorId,
         access_key: &AccessKey,
         ephemeral: &[u8; 16],
     ) -> bool {
+        let Some(rules) = self.doors.get(door) else { return false };
         // Strangers have the public access key, and could fill the log.
         let logged = match access_key.is_public() {
             true => LogResult::Unknown,
-            false => self.config.handshake_log.record(access_key, ephemeral),
+            false => rules.handshake_log.record(access_key, ephemeral),
         };
         let is_proven = match logged {
             LogResult::New => true,
             LogResult::Known => return false,
-            LogResult::Unknown => {
-                self.config.access_keys_are_new && self.half_opens.remembers_every_h1()
-            }
+            LogResult::Unknown => rules.access_keys_are_new && self.half_opens.remembers_every_h1(),
         };
         let seconds = i128::from(hello.unix_seconds) - i128::from(self.unix_seconds(now));
         if is_proven || seconds.unsigned_abs() <= u128::from(CLOCK_SKEW_MAX_S) {
@@ -53,8 +54,8 @@ impl Endpoint {
         let seconds =
             i64::try_from(seconds).unwrap_or(if seconds < 0 { i64::MIN } else { i64::MAX });
         if self.clock_reports.len() < REPORTS_MAX {
-            self.clock_reports
-                .push_back(ClockDifference { access_key: access_key.clone(), seconds });
+            let access_key = access_key.clone();
+            self.clock_reports.push_back(ClockDifference { door, access_key, seconds });
         }
         false
     }

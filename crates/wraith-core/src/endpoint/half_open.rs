@@ -24,6 +24,7 @@ use wraith_noise::{DatagramFingerprint, Mac1Datagram, PendingH1, Responder};
 
 use super::replay_cache::{REPLAY_CACHE_MAX, ReplayCache};
 use super::source::Source;
+use crate::door::DoorId;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 
@@ -58,6 +59,8 @@ struct HalfOpen {
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt {
     pub(crate) remote: PathAddr,
+    /// The door of its access key.
+    pub(crate) door: DoorId,
     /// ID of the H1, the same for all retransmissions and every mac2.
     h1_id: [u8; 16],
     /// The initiator has proven with a cookie that it receives at `remote`.
@@ -91,6 +94,7 @@ pub(crate) enum SecondDatagram {
 
 /// A handshake completed by H3.
 pub(crate) struct CompletedHandshake<T> {
+    pub(crate) door: DoorId,
     pub(crate) suite: Suite,
     /// Time of H2.
     pub(crate) answered_at: Time,
@@ -306,10 +310,11 @@ impl HalfOpens {
         &mut self,
         now: Time,
         remote: PathAddr,
+        door: DoorId,
         first: PendingH1,
         proven: bool,
     ) {
-        let attempt = Attempt { remote, h1_id: first.id(), proven, created: now };
+        let attempt = Attempt { remote, door, h1_id: first.id(), proven, created: now };
         self.insert(HalfOpen { attempt, stage: Stage::Begun(first) });
     }
 
@@ -360,7 +365,8 @@ impl HalfOpens {
             let said = try_h3(&mut answered.responder)?;
             let AnsweredH1 { suite, at: answered_at, .. } = **answered;
             let h1_bytes_max = answered.responder.h1_bytes_max();
-            let completed = CompletedHandshake { suite, answered_at, h1_bytes_max, said };
+            let door = attempt.door;
+            let completed = CompletedHandshake { door, suite, answered_at, h1_bytes_max, said };
             Some((attempt.h1_id, completed))
         })?;
         self.waiting.retain(|h| h.attempt.h1_id != id);

@@ -18,8 +18,8 @@
 //! number.
 
 mod accept;
-mod access_keys;
 mod cookies;
+mod doors;
 mod ephemeral_key_pool;
 mod freshness;
 mod half_open;
@@ -42,14 +42,15 @@ use wraith_noise::{AccessKey, Mac1Datagram, PACKET_BYTES_MIN, PacketOpenError};
 
 use crate::config::EndpointConfig;
 use crate::connection::{Connection, ConnectionArgs, DialArgs};
+use crate::door::{Door, DoorId};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
 use crate::secret_rng::SecretRng;
 use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{BlockPool, PathAddr, Time};
-use access_keys::AccessKeys;
 use cookies::Cookies;
+use doors::Doors;
 use ephemeral_key_pool::EphemeralKeyPool;
 use freshness::ClockReports;
 use half_open::HalfOpens;
@@ -78,7 +79,7 @@ pub enum ConnectError {
 /// the next datagram.
 pub struct Endpoint {
     config: EndpointConfig,
-    access_keys: AccessKeys,
+    doors: Doors,
     ephemerals: EphemeralKeyPool,
     /// Random numbers for values that are not secret.
     rng: ChaCha20Rng,
@@ -130,7 +131,7 @@ impl Endpoint {
         punch_rng.set_stream(PUNCH_STREAM);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
-            access_keys: AccessKeys::new(config.access_keys.clone()),
+            doors: Doors::new(config.door.clone()),
             ephemerals: EphemeralKeyPool::default(),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             punches: Punches::new(punch_rng),
@@ -173,7 +174,7 @@ impl Endpoint {
             DialArgs { identity: &self.config.identity, access_key, ephemeral, unix_seconds: unix };
         let connection =
             Connection::initiate(now, parts, &dial).map_err(|_| ConnectError::InvalidNodeId)?;
-        Ok(self.insert(connection, remote))
+        Ok(self.insert(connection, None, remote))
     }
 
     /// Handles any received datagram. Garbage is dropped silently. `datagram` serves as scratch
@@ -333,18 +334,41 @@ impl Endpoint {
         self.ephemerals.prepare(&mut self.secrets)
     }
 
-    /// Replaces the access keys that admit handshakes.
-    pub fn set_access_keys(&mut self, access_keys: Vec<AccessKey>) {
-        self.access_keys.change(access_keys);
+    /// Opens another door, or replaces all rules of an open one.
+    pub fn open_door(&mut self, id: DoorId, door: Door) {
+        self.doors.open(id, door);
     }
 
-    /// Replaces the allowlist of peer identities; `None` admits every peer with an access key.
-    pub fn set_admitted(&mut self, admitted: Option<HashSet<NodeId>>) {
-        self.config.admitted = admitted;
+    /// Closes a door: its access keys get no answer any more, and handshakes that began at it fail.
+    /// Established connections stay.
+    pub fn close_door(&mut self, id: DoorId) {
+        self.doors.close(id);
+    }
+
+    /// Replaces the access keys of an open door.
+    pub fn set_access_keys(&mut self, id: DoorId, access_keys: Vec<AccessKey>) {
+        self.doors.change(id, |door| door.access_keys = access_keys);
+    }
+
+    /// Replaces the allowlist of an open door; `None` admits every peer with an access key.
+    pub fn set_admitted(&mut self, id: DoorId, admitted: Option<HashSet<NodeId>>) {
+        self.doors.change(id, |door| door.admitted = admitted);
+    }
+
+    /// Returns the door by which the peer of a connection came; `None` if this side dialled, or if
+    /// the connection is gone.
+    pub fn door(&self, handle: ConnectionHandle) -> Option<DoorId> {
+        self.connections.door(handle)
     }
 
     fn is_full(&self) -> bool {
         self.connections.len() >= self.config.connections_max
+    }
+
+    /// Returns whether no more connections can come through this door.
+    fn is_door_full(&self, id: DoorId) -> bool {
+        let max = self.doors.get(id).map_or(0, |door| door.connections_max);
+        self.connections.count_of(id) >= max
     }
 
     fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
@@ -451,8 +475,13 @@ impl Endpoint {
         }
     }
 
-    fn insert(&mut self, connection: Connection, remote: PathAddr) -> ConnectionHandle {
-        let handle = self.connections.insert(connection);
+    fn insert(
+        &mut self,
+        connection: Connection,
+        door: Option<DoorId>,
+        remote: PathAddr,
+    ) -> ConnectionHandle {
+        let handle = self.connections.insert(connection, door);
         self.routes.add(remote, handle, remote);
         self.dirty.mark(handle);
         handle

@@ -4,6 +4,7 @@
 //! a lookup is one index.
 
 use crate::connection::Connection;
+use crate::door::DoorId;
 use crate::event::ConnectionHandle;
 
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Slots {
 struct Slot {
     generation: u32,
     connection: Option<Box<Connection>>,
+    /// The door by which the peer came; `None` if this side dialled.
+    door: Option<DoorId>,
 }
 
 impl Slots {
@@ -24,21 +27,40 @@ impl Slots {
         self.len
     }
 
-    pub(crate) fn insert(&mut self, connection: Connection) -> ConnectionHandle {
+    pub(crate) fn insert(
+        &mut self,
+        connection: Connection,
+        door: Option<DoorId>,
+    ) -> ConnectionHandle {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
+        slot.door = door;
         self.len += 1;
         handle(slot.generation, index)
     }
 
     pub(crate) fn get(&self, handle: ConnectionHandle) -> Option<&Connection> {
+        self.slot(handle)?.connection.as_deref()
+    }
+
+    /// Returns the door by which the peer of a connection came.
+    pub(crate) fn door(&self, handle: ConnectionHandle) -> Option<DoorId> {
+        self.slot(handle)?.door
+    }
+
+    /// Returns the number of connections that came through `door`.
+    pub(crate) fn count_of(&self, door: DoorId) -> usize {
+        let came = |slot: &&Slot| slot.connection.is_some() && slot.door == Some(door);
+        self.slots.iter().filter(came).count()
+    }
+
+    fn slot(&self, handle: ConnectionHandle) -> Option<&Slot> {
         let slot = self.slots.get(handle.0 as u32 as usize)?;
-        let current = u64::from(slot.generation) == handle.0 >> 32;
-        slot.connection.as_deref().filter(|_| current)
+        (u64::from(slot.generation) == handle.0 >> 32).then_some(slot)
     }
 
     pub(crate) fn get_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
@@ -67,6 +89,7 @@ impl Slots {
             return;
         }
         slot.connection = None;
+        slot.door = None;
         slot.generation = slot.generation.wrapping_add(1);
         self.len -= 1;
         self.free.push(index);

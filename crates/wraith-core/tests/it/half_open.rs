@@ -31,7 +31,7 @@ pub(crate) fn access_key() -> AccessKey {
 
 pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     let mut config = EndpointConfig::new(SecretIdentity::from_seed([2; 32]));
-    config.access_keys = vec![access_key()];
+    config.door.access_keys = vec![access_key()];
     change(&mut config);
     Endpoint::new(config, [2; 32])
 }
@@ -405,7 +405,7 @@ fn a_cookie_evicts_an_unproven_handshake_which_succeeds_on_retransmission() {
 #[test]
 fn handshakes_of_peers_off_the_allowlist_count_as_half_open() {
     let mut responder =
-        responder(|config| config.admitted = Some(std::collections::HashSet::new()));
+        responder(|config| config.door.admitted = Some(std::collections::HashSet::new()));
     let here = ip([192, 0, 2, 1], 1);
     let mut answered = 0;
     for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {

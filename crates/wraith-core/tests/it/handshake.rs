@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use wraith_core::{AccessKey, CloseReason, Endpoint, Event, PathAddr, Time, TransportConfig};
+use wraith_core::{
+    AccessKey, CloseReason, DoorId, Endpoint, Event, PathAddr, Time, TransportConfig,
+};
 use wraith_crypto::identity::SecretIdentity;
 
 use crate::pair::{Pair, ip, moves, transfer};
@@ -101,7 +103,7 @@ fn the_node_id_alone_is_answered_by_nothing() {
     let invited = AccessKey::of_ticket(&[7; 16], peer);
     pair.sides[1]
         .endpoint
-        .set_access_keys(vec![invited.clone(), AccessKey::of_pair(&[8; 32], peer)]);
+        .set_access_keys(DoorId::FIRST, vec![invited.clone(), AccessKey::of_pair(&[8; 32], peer)]);
     let other = AccessKey::of_ticket(&[8; 16], peer);
     for (access_key, answered) in [(AccessKey::public(peer), 0), (other, 0), (invited, 2)] {
         let [dialling, responder] = &mut pair.sides;
@@ -152,7 +154,7 @@ fn a_replayed_h1_from_elsewhere_gets_silence() {
 fn a_peer_off_the_allowlist_gets_no_answer_to_h3() {
     let mut pair = Pair::new(TransportConfig::default());
     let other = SecretIdentity::from_seed([9; 32]).node_id();
-    pair.sides[1].endpoint.set_admitted(Some([other].into()));
+    pair.sides[1].endpoint.set_admitted(DoorId::FIRST, Some([other].into()));
     pair.connect();
     pair.run_until(|p| {
         p.sides[0].events.iter().any(|(_, event)| matches!(event, Event::Closed(_)))
@@ -165,7 +167,7 @@ fn a_peer_off_the_allowlist_gets_no_answer_to_h3() {
     assert!(pair.sides[1].events.is_empty() && pair.sides[1].endpoint.is_drained());
 
     let initiator = SecretIdentity::from_seed([1; 32]).node_id();
-    pair.sides[1].endpoint.set_admitted(Some([other, initiator].into()));
+    pair.sides[1].endpoint.set_admitted(DoorId::FIRST, Some([other, initiator].into()));
     pair.sides[0].events.clear();
     transfer(&mut pair, 0, 100_000);
 }

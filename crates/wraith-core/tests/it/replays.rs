@@ -97,7 +97,7 @@ const CLOCKS: [u64; 5] = [0, 1_800_000_000, 1 << 31, 1 << 32, u64::MAX];
 fn under_new_access_keys_an_initiator_may_have_any_clock_and_a_replay_gets_silence() {
     for ours in CLOCKS {
         let mut responder = responder(|config| {
-            config.access_keys_are_new = true;
+            config.door.access_keys_are_new = true;
             config.wall_clock = WallClock::starting_at(ours);
         });
         let much_later = Time::ZERO + Duration::from_secs(366 * 24 * 3600);
@@ -150,7 +150,7 @@ impl HandshakeLog for Log {
 /// Returns the responder of a new process with this log, under an access key with a past.
 fn process(log: &Arc<Log>, ours: u64) -> Endpoint {
     responder(|config| {
-        config.handshake_log = SharedHandshakeLog::new(Arc::clone(log) as _);
+        config.door.handshake_log = SharedHandshakeLog::new(Arc::clone(log) as _);
         config.wall_clock = WallClock::starting_at(ours);
     })
 }
@@ -215,8 +215,8 @@ fn unread_reports_are_bounded() {
 fn handshakes_under_the_public_access_key_are_not_logged() {
     let (log, public) = (Arc::new(Log::default()), AccessKey::public(responder_id()));
     let mut endpoint = responder(|config| {
-        config.access_keys = vec![public.clone()];
-        config.handshake_log = SharedHandshakeLog::new(Arc::clone(&log) as _);
+        config.door.access_keys = vec![public.clone()];
+        config.door.handshake_log = SharedHandshakeLog::new(Arc::clone(&log) as _);
         config.wall_clock = WallClock::starting_at(1_800_000_000);
     });
     let us = SecretIdentity::from_seed([1; 32]);

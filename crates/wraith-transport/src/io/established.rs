@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
-    CloseReason, Connection, ConnectionHandle, Event, Read, StreamError, StreamId, Time, code,
+    CloseReason, Connection, ConnectionHandle, DoorId, Event, Read, StreamError, StreamId, Time,
+    code,
 };
 
 use crate::addr::Addr;
@@ -56,6 +57,11 @@ impl Established {
         });
         let streams = HashMap::new();
         Self { handle, shared, streams, linger_until: None, stats_at: Time::ZERO }
+    }
+
+    /// Returns the door to which the connection belongs.
+    pub(super) fn door(&self) -> DoorId {
+        self.shared.door
     }
 
     /// Returns the time at which the connection closes even with undelivered streams.

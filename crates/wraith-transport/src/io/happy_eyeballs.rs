@@ -47,6 +47,10 @@ pub(super) enum Outcome {
 }
 
 impl HappyEyeballs {
+    pub(super) fn shared(&self) -> &ConnectionShared {
+        &self.shared
+    }
+
     /// Creates the attempts. `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,

@@ -27,7 +27,7 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use tracing::debug;
-use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
+use wraith_core::{CloseReason, ConnectionHandle, DoorId, Event, PathAddr, Time, code};
 
 use self::established::Established;
 use self::happy_eyeballs::{Destination, HappyEyeballs, Outcome};
@@ -38,7 +38,9 @@ use crate::clock::Clock;
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::mover::{RecvSlots, SEND_MAX};
-use crate::shared::{CLOCK_DIFFERENCES_MAX, ConnectionShared, EndpointShared, InboxItem, Phase};
+use crate::shared::{
+    CLOCK_DIFFERENCES_MAX, ConnectionShared, DoorShared, EndpointShared, InboxItem, Phase,
+};
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
 /// over a bad link, and bearable after Ctrl-C.
@@ -58,6 +60,7 @@ pub(crate) struct IoThread {
     movers: Movers,
     core: wraith_core::Endpoint,
     shared: Arc<EndpointShared>,
+    doors: HashMap<DoorId, OpenDoor>,
     clock: Clock,
     established: HashMap<ConnectionHandle, Established>,
     connecting: Vec<HappyEyeballs>,
@@ -71,10 +74,24 @@ pub(crate) struct IoThread {
     out: Box<[u8]>,
     /// Set while the endpoint closes: everything ends by this time.
     close_deadline: Option<Time>,
+    /// Connections closed by this side, which may have to retransmit CLOSE, and their doors. Those
+    /// closed by the peer need no answer.
+    closing: Vec<(ConnectionHandle, DoorId)>,
+}
+
+/// A door that has not ended.
+struct OpenDoor {
+    shared: Arc<DoorShared>,
+    /// Set while the door closes: its connections end by this time.
+    close_deadline: Option<Time>,
+    /// The last handle was dropped.
     released: bool,
-    /// Connections closed by this side, which may have to retransmit CLOSE. Those closed by the
-    /// peer need no answer.
-    closing: Vec<ConnectionHandle>,
+}
+
+impl OpenDoor {
+    fn new(shared: Arc<DoorShared>) -> Self {
+        Self { shared, close_deadline: None, released: false }
+    }
 }
 
 impl IoThread {
@@ -82,11 +99,13 @@ impl IoThread {
         movers: Movers,
         core: wraith_core::Endpoint,
         shared: Arc<EndpointShared>,
+        first: Arc<DoorShared>,
     ) -> Self {
         Self {
             movers,
             core,
             shared,
+            doors: HashMap::from([(first.id, OpenDoor::new(first))]),
             clock: Clock::new(),
             established: HashMap::new(),
             connecting: Vec::new(),
@@ -96,7 +115,6 @@ impl IoThread {
             received: RecvSlots::new(),
             out: vec![0; SEND_MAX].into_boxed_slice(),
             close_deadline: None,
-            released: false,
             closing: Vec::new(),
         }
     }
@@ -172,6 +190,7 @@ impl IoThread {
                     shared.clear_notification();
                     self.on_connection_ready(now, &shared);
                 }
+                InboxItem::Door(shared) => self.on_door_ready(now, &shared),
                 InboxItem::Endpoint => self.on_endpoint_ready(now),
             }
         }
@@ -179,13 +198,14 @@ impl IoThread {
     }
 
     fn on_connection_ready(&mut self, now: Time, shared: &Arc<ConnectionShared>) {
+        let closing = self.closing_of(shared.door);
         let mut state = lock(&shared.state);
         let abandoned = state.abandoned;
         match &mut state.phase {
             Phase::New(addresses, access_key) => {
                 let (addresses, access_key) = (std::mem::take(addresses), access_key.clone());
                 let to = Destination { peer: state.peer, access_key };
-                let given_up = abandoned || self.close_deadline.is_some();
+                let given_up = abandoned || closing.is_some();
                 state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
                 if given_up {
@@ -236,50 +256,104 @@ impl IoThread {
 
     /// Executes a connection's requests, and schedules it for every round if it needs that.
     fn visit(&mut self, now: Time, handle: ConnectionHandle) {
+        let Some(door) = self.established.get(&handle).map(Established::door) else { return };
+        let closing = self.closing_of(door);
         let (Some(established), Some(core)) =
             (self.established.get_mut(&handle), self.core.connection(handle))
         else {
             return;
         };
-        if established.on_ready(core, now, self.close_deadline)
-            && !self.needs_poll.contains(&handle)
-        {
+        if established.on_ready(core, now, closing) && !self.needs_poll.contains(&handle) {
             self.needs_poll.push(handle);
         }
     }
 
+    /// Returns the time by which the connections of a door end, if it closes.
+    fn closing_of(&self, door: DoorId) -> Option<Time> {
+        let of_door = self.doors.get(&door).and_then(|door| door.close_deadline);
+        self.close_deadline.or(of_door)
+    }
+
     fn on_endpoint_ready(&mut self, now: Time) {
         self.shared.clear_notification();
+        for request in std::mem::take(&mut lock(&self.shared.state).requests) {
+            self.punching.start(&mut self.core, &self.movers, now, request);
+        }
+        self.punching.apply_requests(&mut self.core, now);
+    }
+
+    fn on_door_ready(&mut self, now: Time, shared: &Arc<DoorShared>) {
+        shared.clear_notification();
+        let id = shared.id;
         let (closing, released, unclaimed) = {
-            let mut state = lock(&self.shared.state);
+            let mut state = lock(&shared.state);
+            if let Some(rules) = state.opening.take() {
+                self.core.open_door(id, rules);
+                self.doors.insert(id, OpenDoor::new(Arc::clone(shared)));
+            }
             if let Some(admitted) = state.admitted.take() {
-                self.core.set_admitted(admitted);
+                self.core.set_admitted(id, admitted);
             }
             if let Some(access_keys) = state.access_keys.take() {
-                self.core.set_access_keys(access_keys);
-            }
-            for request in std::mem::take(&mut state.requests) {
-                self.punching.start(&mut self.core, &self.movers, now, request);
+                self.core.set_access_keys(id, access_keys);
             }
             let gone = state.closing || state.released;
             let unclaimed =
                 if gone { std::mem::take(&mut state.accepted) } else { Default::default() };
             (state.closing, state.released, unclaimed)
         };
-        self.punching.apply_requests(&mut self.core, now);
         for shared in unclaimed {
             lock(&shared.state).abandoned = true;
             self.on_connection_ready(now, &shared);
         }
-        self.released |= released;
-        if closing && self.close_deadline.is_none() {
-            self.close_deadline = Some(now + CLOSE_WAIT_MAX);
-            for attempts in self.connecting.drain(..) {
-                attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
+        let Some(door) = self.doors.get_mut(&id) else { return };
+        door.released |= released;
+        if closing || released {
+            self.core.close_door(id);
+        }
+        if closing && door.close_deadline.is_none() {
+            let deadline = now + CLOSE_WAIT_MAX;
+            door.close_deadline = Some(deadline);
+            let closes_all = id == DoorId::FIRST;
+            if closes_all {
+                self.close_deadline = Some(deadline);
             }
-            let handles: Vec<_> = self.established.keys().copied().collect();
+            let is_ours = |shared: &ConnectionShared| closes_all || shared.door == id;
+            for i in (0..self.connecting.len()).rev() {
+                if is_ours(self.connecting[i].shared()) {
+                    let attempts = self.connecting.swap_remove(i);
+                    attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
+                }
+            }
+            let ours = self.established.iter().filter(|(_, of)| closes_all || of.door() == id);
+            let handles: Vec<_> = ours.map(|(handle, _)| *handle).collect();
             handles.into_iter().for_each(|handle| self.visit(now, handle));
         }
+    }
+
+    /// Ends the doors whose connections are over. The first door ends with the thread.
+    fn end_doors(&mut self, now: Time) {
+        let is_ending = |door: &OpenDoor| {
+            door.shared.id != DoorId::FIRST && (door.released || door.close_deadline.is_some())
+        };
+        if !self.doors.values().any(is_ending) {
+            return;
+        }
+        self.prune_closing();
+        let Self { doors, established, connecting, closing, .. } = self;
+        doors.retain(|id, door| {
+            let is_over = || {
+                established.values().all(|of| of.door() != *id)
+                    && connecting.iter().all(|attempts| attempts.shared().door != *id)
+                    && closing.iter().all(|(_, door)| door != id)
+            };
+            let deadline = door.close_deadline.is_some_and(|deadline| now >= deadline);
+            let ends = is_ending(door) && (deadline || is_over());
+            if ends {
+                door.shared.update(|state| state.stopped = true);
+            }
+            !ends
+        });
     }
 
     /// Handles the core's events. Returns true if there were any.
@@ -290,7 +364,8 @@ impl IoThread {
             self.on_event(now, handle, event);
         }
         while let Some(difference) = self.core.poll_clock_difference() {
-            self.shared.update(|state| {
+            let Some(door) = self.doors.get(&difference.door) else { continue };
+            door.shared.update(|state| {
                 if state.clock_differences.len() < CLOCK_DIFFERENCES_MAX {
                     state.clock_differences.push_back(difference);
                 }
@@ -325,27 +400,30 @@ impl IoThread {
     }
 
     fn on_incoming(&mut self, now: Time, handle: ConnectionHandle) {
+        let door = self.core.door(handle).and_then(|id| self.doors.get(&id));
+        let door = door.filter(|door| !door.released && door.close_deadline.is_none());
+        let door = door.map(|door| Arc::clone(&door.shared));
         let Some(core) = self.core.connection(handle) else { return };
         if core.is_closed() {
             // A losing attempt of this endpoint: it connected in the same round as the winner.
             return;
         }
         // Only this thread adds to the queue, so the free place cannot be taken meanwhile.
-        let room = {
-            let queue = &mut lock(&self.shared.state).accepted;
+        let has_room = |door: &Arc<DoorShared>| {
+            let queue = &mut lock(&door.state).accepted;
             if queue.len() >= ACCEPT_MAX {
                 queue.retain(|shared| !shared.is_over());
             }
             queue.len() < ACCEPT_MAX
         };
-        if !room || self.released || self.close_deadline.is_some() {
+        let Some(door) = door.filter(has_room).filter(|_| self.close_deadline.is_none()) else {
             core.close(now, code::NO_ERROR, "busy");
             return;
-        }
+        };
         let inbox = Arc::clone(&self.shared.inbox);
-        let shared = ConnectionShared::new(Phase::Connecting, core.peer(), inbox);
+        let shared = ConnectionShared::new(door.id, Phase::Connecting, core.peer(), inbox);
         self.start(now, handle, Arc::clone(&shared));
-        self.shared.update(|state| state.accepted.push_back(shared));
+        door.update(|state| state.accepted.push_back(shared));
     }
 
     /// Registers a connection that is established.
@@ -362,7 +440,7 @@ impl IoThread {
         if let Some(established) = self.established.remove(&handle) {
             if !matches!(reason, CloseReason::Peer { .. } | CloseReason::IdleTimeout) {
                 self.prune_closing();
-                self.closing.push(handle);
+                self.closing.push((handle, established.door()));
             }
             let mut core = self.core.connection(handle);
             if let Some(core) = &mut core {
@@ -395,10 +473,10 @@ impl IoThread {
         }
         let mut needs_poll = std::mem::take(&mut self.needs_poll);
         needs_poll.retain(|handle| {
+            let door = self.established.get(handle).map(Established::door);
+            let closing = door.and_then(|door| self.closing_of(door));
             match (self.established.get_mut(handle), self.core.connection(*handle)) {
-                (Some(established), Some(core)) => {
-                    established.on_ready(core, now, self.close_deadline)
-                }
+                (Some(established), Some(core)) => established.on_ready(core, now, closing),
                 _ => false,
             }
         });
@@ -423,7 +501,9 @@ impl IoThread {
     }
 
     fn is_done(&mut self, now: Time) -> bool {
-        if self.close_deadline.is_none() && !self.released {
+        self.end_doors(now);
+        let is_released = self.doors.values().all(|door| door.released);
+        if self.close_deadline.is_none() && !is_released {
             return false;
         }
         if self.close_deadline.is_some_and(|deadline| now >= deadline) {
@@ -437,7 +517,7 @@ impl IoThread {
 
     fn prune_closing(&mut self) {
         let core = &mut self.core;
-        self.closing.retain(|handle| core.connection(*handle).is_some());
+        self.closing.retain(|(handle, _)| core.connection(*handle).is_some());
     }
 
     /// Returns the time of the next round if nothing else happens.
@@ -446,10 +526,8 @@ impl IoThread {
         let lingering =
             self.needs_poll.iter().filter_map(|h| self.established.get(h)?.linger_until()).min();
         let core = self.core.poll_timeout();
-        [core, connecting, lingering, self.movers.pause(), self.close_deadline]
-            .into_iter()
-            .flatten()
-            .min()
+        let doors = self.doors.values().filter_map(|door| door.close_deadline).min();
+        [core, connecting, lingering, self.movers.pause(), doors].into_iter().flatten().min()
     }
 
     /// Sleeps until there is work. Returns the readable movers.
@@ -507,22 +585,33 @@ impl Drop for IoThread {
         self.punching.end_all();
         // Sockets close first: a task that is woken may bind the same port again.
         self.movers.close();
-        self.shared.update(|state| {
+        // Nothing is added to the inbox from here on.
+        let unread = self.shared.inbox.close();
+        let stop = |door: &DoorShared| {
+            door.update(|state| {
+                state.stopped = true;
+                state.accepted.clear();
+            });
+        };
+        self.doors.values().for_each(|door| stop(&door.shared));
+        let requests = {
+            let mut state = lock(&self.shared.state);
             state.stopped = true;
-            state.accepted.clear();
-            for (_, shared) in state.requests.drain(..) {
-                shared.update(|state| state.ended = true);
-            }
-        });
-        // No new connection can be added from here on: `connect` checks `stopped` under the same
-        // lock.
-        for object in self.shared.inbox.close() {
-            if let InboxItem::Connection(shared) = object {
-                shared.update(|state| {
+            std::mem::take(&mut state.requests)
+        };
+        for (_, shared) in requests {
+            shared.update(|state| state.ended = true);
+        }
+        for object in unread {
+            match object {
+                InboxItem::Connection(shared) => shared.update(|state| {
                     if matches!(state.phase, Phase::New(..)) {
                         state.phase = Phase::Failed(Some(ConnectError::EndpointClosed));
                     }
-                });
+                }),
+                // Its request to open was not read.
+                InboxItem::Door(shared) => stop(&shared),
+                InboxItem::Stream(_) | InboxItem::Endpoint => {}
             }
         }
     }

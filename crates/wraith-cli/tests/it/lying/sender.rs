@@ -23,7 +23,7 @@ pub struct LyingSender {
 impl LyingSender {
     pub fn listen() -> Self {
         let mut core = EndpointConfig::new(identity());
-        core.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
+        core.door.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
         core.transport.keep_alive = true;
         Self { endpoint: Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap() }
     }

@@ -39,7 +39,7 @@ impl HostileSender {
     pub fn listen() -> Self {
         let identity_seed = [0xba; 32];
         let mut core = EndpointConfig::new(SecretIdentity::from_seed(identity_seed));
-        core.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
+        core.door.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
         let local: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
         let endpoint = Endpoint::bind(Config::new(core).bind(local)).unwrap();
         Self { endpoint, identity_seed }

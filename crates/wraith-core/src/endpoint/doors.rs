@@ -1,14 +1,16 @@
-//! The access keys of an endpoint: only an initiator with one of them can begin a handshake (SPEC
-//! §3.1).
+//! The doors of an endpoint and their access keys: only an initiator with one of the keys can begin
+//! a handshake (SPEC §3.1).
 //!
 //! Invariant: a stranger's datagram costs one hash, plus a short one for each of [`FREE_KEYS`].
 //! The work for further access keys is bounded per second. A stranger never gets an answer.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wraith_noise::{AccessKey, H1_BYTES, Mac1Datagram};
 
 use crate::Time;
+use crate::door::{Door, DoorId};
 use crate::token_bucket::TokenBucket;
 
 /// Number of access keys tried on every datagram for free, about 80 ns each. A listener usually has
@@ -21,35 +23,74 @@ const PER_SECOND: u64 = 1 << 18;
 /// Burst of trials.
 const BURST: Duration = Duration::from_millis(125);
 
-pub(crate) struct AccessKeys {
-    keys: Vec<AccessKey>,
+/// The open doors (see the module docs).
+pub(crate) struct Doors {
+    doors: BTreeMap<DoorId, Door>,
+    /// The access keys of all doors, doors with few keys first: a door with many keys takes none of
+    /// the free trials from a door with one.
+    keys: Vec<(AccessKey, DoorId)>,
     trials: TokenBucket,
 }
 
-impl AccessKeys {
-    pub(crate) const fn new(keys: Vec<AccessKey>) -> Self {
-        Self { keys, trials: TokenBucket::new(PER_SECOND, BURST) }
+impl Doors {
+    pub(crate) fn new(first: Door) -> Self {
+        let trials = TokenBucket::new(PER_SECOND, BURST);
+        let mut doors = Self { doors: BTreeMap::new(), keys: Vec::new(), trials };
+        doors.open(DoorId::FIRST, first);
+        doors
     }
 
-    /// Replaces the access keys.
-    pub(crate) fn change(&mut self, keys: Vec<AccessKey>) {
-        self.keys = keys;
+    /// Opens a door, or replaces all its rules.
+    pub(crate) fn open(&mut self, id: DoorId, door: Door) {
+        self.doors.insert(id, door);
+        self.collect_keys();
     }
 
-    /// Returns the access key under which the mac1 of `datagram` is valid, if the datagram has a
-    /// permitted length for the first datagram of H1.
-    pub(crate) fn find(&mut self, now: Time, datagram: &Mac1Datagram<'_>) -> Option<&AccessKey> {
+    /// Closes a door. Handshakes that began at it fail.
+    pub(crate) fn close(&mut self, id: DoorId) {
+        self.doors.remove(&id);
+        self.collect_keys();
+    }
+
+    pub(crate) fn get(&self, id: DoorId) -> Option<&Door> {
+        self.doors.get(&id)
+    }
+
+    /// Changes the rules of a door, if it is open.
+    pub(crate) fn change(&mut self, id: DoorId, change: impl FnOnce(&mut Door)) {
+        if let Some(door) = self.doors.get_mut(&id) {
+            change(door);
+            self.collect_keys();
+        }
+    }
+
+    fn collect_keys(&mut self) {
+        let mut doors: Vec<_> = self.doors.iter().collect();
+        doors.sort_by_key(|(_, door)| door.access_keys.len());
+        let keys = doors
+            .into_iter()
+            .flat_map(|(id, door)| door.access_keys.iter().zip([*id].into_iter().cycle()));
+        self.keys = keys.map(|(key, id)| (key.clone(), id)).collect();
+    }
+
+    /// Returns the access key under which the mac1 of `datagram` is valid, and its door, if the
+    /// datagram has a permitted length for the first datagram of H1.
+    pub(crate) fn find(
+        &mut self,
+        now: Time,
+        datagram: &Mac1Datagram<'_>,
+    ) -> Option<(&AccessKey, DoorId)> {
         // A datagram of any other length is not tried and takes no budget.
         if self.keys.is_empty() || !H1_BYTES.contains(&datagram.bytes().len()) {
             return None;
         }
         let (free, dear) = self.keys.split_at(self.keys.len().min(FREE_KEYS));
-        let accepts = |key: &&AccessKey| key.accepts(datagram);
-        let found = free.iter().find(accepts);
-        if found.is_some() || dear.is_empty() || !self.trials.take(now, dear.len()) {
-            return found;
+        let accepts = |(key, _): &&(AccessKey, DoorId)| key.accepts(datagram);
+        let mut found = free.iter().find(accepts);
+        if found.is_none() && !dear.is_empty() && self.trials.take(now, dear.len()) {
+            found = dear.iter().find(accepts);
         }
-        dear.iter().find(accepts)
+        found.map(|(key, door)| (key, *door))
     }
 }
 
@@ -70,14 +111,15 @@ mod tests {
     }
 
     /// Returns whether an access key matches `datagram`.
-    fn is_accepted(keys: &mut AccessKeys, now: Time, datagram: &[u8]) -> bool {
+    fn is_accepted(keys: &mut Doors, now: Time, datagram: &[u8]) -> bool {
         let datagram = Mac1Datagram::of(datagram).expect("it is longer than a mac1");
         keys.find(now, &datagram).is_some()
     }
 
     /// Returns the access keys of a listener with this many contacts.
-    fn access_keys(contacts: u32) -> AccessKeys {
-        AccessKeys::new((0..contacts).map(|n| AccessKey::of_ticket(&capability(n), US)).collect())
+    fn access_keys(contacts: u32) -> Doors {
+        let access_keys = (0..contacts).map(|n| AccessKey::of_ticket(&capability(n), US)).collect();
+        Doors::new(Door { access_keys, ..Door::default() })
     }
 
     /// Returns a datagram with the mac1 of this contact.
@@ -161,7 +203,7 @@ mod tests {
     fn datagrams_of_another_length_cost_no_trial() {
         let mut keys = access_keys(256);
         let left =
-            |keys: &mut AccessKeys| (0..).take_while(|_| keys.trials.take(Time::ZERO, 256)).count();
+            |keys: &mut Doors| (0..).take_while(|_| keys.trials.take(Time::ZERO, 256)).count();
         for datagram in [vec![0; 50], vec![0; 659], vec![0; 1201]] {
             for _ in 0..1000 {
                 assert!(!is_accepted(&mut keys, Time::ZERO, &datagram));
@@ -170,5 +212,39 @@ mod tests {
         assert!(!is_accepted(&mut keys, Time::ZERO, &[0; 700]));
         let spent = PER_SECOND / 8 - 256 * left(&mut keys) as u64;
         assert_eq!(spent / 256, 1, "one was tried");
+    }
+
+    #[test]
+    fn each_access_key_leads_to_its_door_until_the_door_closes() {
+        let (mut doors, mut rng) = (access_keys(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
+        let (offer, service) = (CONTACTS, CONTACTS + 1);
+        for number in [offer, service] {
+            let access_keys = vec![AccessKey::of_ticket(&capability(number), US)];
+            doors.open(DoorId(number.into()), Door { access_keys, ..Door::default() });
+        }
+        let mut door_of = |doors: &mut Doors, contact| {
+            let datagram = datagram_of(contact, &mut rng);
+            let datagram = Mac1Datagram::of(&datagram).expect("it is longer than a mac1");
+            doors.find(Time::ZERO, &datagram).map(|(_, door)| door)
+        };
+        assert_eq!(door_of(&mut doors, offer), Some(DoorId(offer.into())));
+        assert_eq!(door_of(&mut doors, service), Some(DoorId(service.into())));
+        assert_eq!(door_of(&mut doors, 0), Some(DoorId::FIRST));
+        doors.close(DoorId(offer.into()));
+        assert_eq!(door_of(&mut doors, offer), None);
+        assert_eq!(door_of(&mut doors, service), Some(DoorId(service.into())));
+    }
+
+    #[test]
+    fn a_door_with_many_access_keys_takes_no_free_trial_from_a_door_with_one() {
+        let (mut doors, mut rng) = (access_keys(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
+        let access_keys = vec![AccessKey::of_ticket(&capability(CONTACTS), US)];
+        doors.open(DoorId(1), Door { access_keys, ..Door::default() });
+        let noise = random(&mut rng);
+        for _ in 0..1000 {
+            assert!(!is_accepted(&mut doors, Time::ZERO, &noise));
+        }
+        let invited = datagram_of(CONTACTS, &mut rng);
+        assert!(is_accepted(&mut doors, Time::ZERO, &invited));
     }
 }
