@@ -14,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 use wraith_discovery::{Capability, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
-use wraith_transport::{AccessKey, Connection};
+use wraith_transport::{AccessKey, Connection, Door};
 use zeroize::Zeroizing;
 
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
-use crate::node::{ANY_ADDRESS, KeyHistory, Node};
-use crate::paths::SocketPaths;
+use crate::node::{KeyHistory, Node};
+use crate::paths::{Binding, SocketPaths};
 
 /// Default time limit for dialling a service.
 const DIAL: Duration = Duration::from_secs(10);
@@ -67,9 +67,8 @@ impl ServiceBuilder {
             None => (new_capability()?, KeyHistory::New),
         };
         let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
-        let address = bind.unwrap_or(ANY_ADDRESS);
-        let socket = node.bind_accepting(address, vec![access_key], history)?;
-        let paths = SocketPaths::for_dialling(&node, socket);
+        let binding = bind.map_or(Binding::Accepting { port: None }, Binding::Own);
+        let paths = SocketPaths::open(&node, binding, node.door(vec![access_key], history))?;
         let ticket = Ticket::new(node.id(), capability, paths.addresses(None)).of_service();
         let closed = node.tasks().token().clone();
         Ok(Service { ticket, paths, pending: PendingCallers::default(), closed })
@@ -123,8 +122,6 @@ impl Service {
     /// connections, also of those that [`Self::accept`] returned, closes these connections, and
     /// waits for that, at most 3 s.
     pub async fn close(self) {
-        self.paths.endpoint().start_close();
-        self.paths.endpoint().closed().await;
         self.paths.close().await;
     }
 }
@@ -197,7 +194,7 @@ impl ConnectBuilder {
         let addresses = ticket.addresses().to_vec();
         let capability = ticket.capability().as_bytes();
         let mut dialler = Dialler {
-            paths: SocketPaths::for_dialling(&node, node.bind_dialling()?),
+            paths: SocketPaths::open(&node, Binding::Dialling, Door::default())?,
             peer: ticket.node_id(),
             access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
             addresses: addresses.clone(),

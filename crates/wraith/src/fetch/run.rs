@@ -9,7 +9,7 @@ use wraith_crypto::Suite;
 use wraith_discovery::contact::{ContactPair, PunchRequest};
 use wraith_discovery::{Code, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
-use wraith_transport::Connection;
+use wraith_transport::{Connection, Door};
 
 use super::job::FetchJob;
 use super::source::{Source, Target, decode_delivered_ticket};
@@ -25,8 +25,8 @@ use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::join_code::join_once;
 use crate::node::Node;
-use crate::paths::SocketPaths;
 use crate::paths::addresses::nearest_first;
+use crate::paths::{Binding, SocketPaths};
 use crate::report::FetchSummary;
 use crate::settings::{FetchSettings, Timeouts};
 use crate::state::{OtherReceiver, ReceiverRecord, SavedTicket};
@@ -50,7 +50,7 @@ pub(super) async fn run(
     consent: Consent,
     shared: TaskState,
 ) -> Result<FetchSummary, Error> {
-    let paths = SocketPaths::for_dialling(&node, node.bind_dialling()?);
+    let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
     let found = tokio::select! {
         found = resolve(&node, source, settings.timeouts, &shared.publisher, &paths) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
@@ -62,7 +62,6 @@ pub(super) async fn run(
     }
     check_suites(ticket.suites(), node.packet_suites())?;
     let may_fetch_again = saved.as_ref().is_some_and(SavedTicket::is_for_several);
-    let endpoint = paths.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
         access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
@@ -103,8 +102,6 @@ pub(super) async fn run(
         refused_since: None,
     };
     let result = attempt::run(dialler, fetching, timeouts, &shared).await;
-    endpoint.start_close();
-    endpoint.closed().await;
     paths.close().await;
     node.store_dht_nodes();
     let result = result.map(|ended| FetchSummary {

@@ -30,10 +30,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
-use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
+use wraith_discovery::contact::{ContactEvent, ContactListener, listen};
 use wraith_discovery::{PlaceError, PlaceName};
 use wraith_transfer::{Conflicts, Role, close};
-use wraith_transport::{Connection, Endpoint, Role as PathRole};
+use wraith_transport::{Connection, Door, Endpoint, Role as PathRole};
 
 use crate::engine::clock_reports::ClockReports;
 use crate::engine::consent::{Consent, PendingOffer};
@@ -42,8 +42,8 @@ use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Observer};
 use crate::event_publisher::{EventPublisher, Events};
 use crate::fetch::{Incoming, Target, Transfer};
-use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
-use crate::paths::{RelayReports, SocketPaths};
+use crate::node::{Node, reachable_places};
+use crate::paths::{Binding, RelayReports, SocketPaths};
 use crate::report::FetchSummary;
 use crate::state::{OtherReceiver, ReceiverRecord};
 use allowlist::Allowlist;
@@ -52,6 +52,9 @@ use callers::AdmittedCaller;
 use contacts_watch::ContactsWatch;
 use tokio_util::sync::CancellationToken;
 
+/// Maximum number of connections of a listener. It serves only a few; the others may be losers of an
+/// address race, or strangers.
+const CONNECTIONS_MAX: usize = 64;
 /// How long the shutdown waits for transfers to store their received data.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
@@ -135,10 +138,17 @@ impl ListenBuilder {
             ContactsWatch::new(node.state())
         };
         let allowlist = Allowlist::load(&node, accept_filter)?;
-        let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
+        let door = Door {
+            access_keys: allowlist.access_keys(),
+            admitted: allowlist.admitted(),
+            handshake_log: node.handshake_log(),
+            connections_max: CONNECTIONS_MAX,
+            ..Door::default()
+        };
+        let binding = bind.map_or(Binding::Accepting { port: None }, Binding::Own);
+        let paths = SocketPaths::open(&node, binding, door)?;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
-        let paths =
-            SocketPaths::for_accepting(&node, socket, &shared.publisher, RelayReports::Refusals);
+        paths.accept_callers(&shared.publisher, RelayReports::Refusals);
         let (endpoint, bound) = (paths.endpoint().clone(), paths.endpoint().local_addr());
         let places = reachable_places(node.places(), bound);
         let contacts = listen(&places, paths.make_reach()).await;
@@ -146,7 +156,7 @@ impl ListenBuilder {
         let (give, incoming) = mpsc::channel(1);
         let listener = Listener {
             address: bound,
-            usual_taken,
+            usual_taken: paths.usual_taken().filter(|_| bind.is_none()),
             places: contacts.places().to_vec(),
             missing: contacts.missing().to_vec(),
             contacts: allowlist.len(),
@@ -189,29 +199,6 @@ impl std::fmt::Debug for ListenBuilder {
         f.debug_struct("ListenBuilder")
             .field("accept_filter", &self.accept_filter)
             .finish_non_exhaustive()
-    }
-}
-
-/// Binds the usual port, at which contacts found this node before. If it is taken, binds another
-/// one and returns the reason.
-fn bind_usual(
-    node: &Node,
-    wanted: Option<SocketAddr>,
-    allowlist: &Allowlist,
-) -> Result<(Socket, Option<Error>), Error> {
-    if let Some(address) = wanted {
-        return Ok((
-            node.bind_listening(address, allowlist.access_keys(), allowlist.admitted())?,
-            None,
-        ));
-    }
-    let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
-    match node.bind_listening(usual, allowlist.access_keys(), allowlist.admitted()) {
-        Ok(endpoint) => Ok((endpoint, None)),
-        Err(error) => Ok((
-            node.bind_listening(ANY_ADDRESS, allowlist.access_keys(), allowlist.admitted())?,
-            Some(error),
-        )),
     }
 }
 

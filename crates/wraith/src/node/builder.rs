@@ -13,7 +13,7 @@ use wraith_transport::qlog::SinkFactory;
 
 use super::{Congestion, Inner, Node, NodeGroup};
 use crate::error::{Error, ErrorKind};
-use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer};
+use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer, SharedSockets};
 use crate::route::Routes;
 use crate::state::{DhtNodes, SpentCodes, StateDir};
 
@@ -218,6 +218,7 @@ impl NodeBuilder {
             qlog,
             runtime,
             tasks: group.0.new_member(),
+            shared_sockets: SharedSockets::default(),
         })))
     }
 }

@@ -3,7 +3,6 @@
 
 mod builder;
 
-use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +19,14 @@ use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::mover::SocketPool;
 use wraith_transport::qlog::SinkFactory;
-use wraith_transport::{AccessKey, Addr, Config, Endpoint, EndpointConfig, SharedHandshakeLog};
+use wraith_transport::{
+    AccessKey, Addr, Config, Door, Endpoint, EndpointConfig, SharedHandshakeLog,
+};
 
 pub use self::builder::{NodeBuilder, rendezvous_address};
 use crate::engine::task::NodeTasks;
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::paths::PathSettings;
+use crate::paths::{PathSettings, SharedSockets};
 use crate::route::{Route, Routes};
 use crate::state::{ContactStore, DhtNodes, HandshakeLogFile, LastSeen, SpentCodes, StateDir};
 
@@ -36,9 +37,9 @@ pub(crate) const ANY_ADDRESS: SocketAddr =
 /// third of it, so three in a row must be lost. It is also the longest time that a user should wait
 /// before the transfer reconnects.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of simultaneous connections of a listener. It serves only a few; the others may
-/// be losers of an address race, or strangers.
-const LISTENER_CONNECTIONS_MAX: usize = 64;
+/// Maximum number of connections of a socket, for all roles together. Each role has a limit of its
+/// own, so a full one does not lock out the peers of the others.
+const CONNECTIONS_OF_SOCKET_MAX: usize = 4096;
 /// CPU cores per connection: one for packets, one for files.
 const CORES: usize = 2;
 /// Maximum number of connections that carry one transfer.
@@ -86,6 +87,7 @@ struct Inner {
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
     tasks: NodeTasks,
+    shared_sockets: SharedSockets,
 }
 
 impl Node {
@@ -185,44 +187,25 @@ impl Node {
         &self.0.runtime
     }
 
-    /// Binds a socket that accepts connections under these access keys.
-    pub(crate) fn bind_accepting(
-        &self,
-        address: SocketAddr,
-        access_keys: Vec<AccessKey>,
-        history: KeyHistory,
-    ) -> Result<Socket, Error> {
+    /// Returns the sockets that the roles of this node share.
+    pub(crate) fn shared_sockets(&self) -> &SharedSockets {
+        &self.0.shared_sockets
+    }
+
+    /// Returns a door that admits the holders of these access keys.
+    pub(crate) fn door(&self, access_keys: Vec<AccessKey>, history: KeyHistory) -> Door {
+        let handshake_log = match history {
+            KeyHistory::OfThisProcess => SharedHandshakeLog::default(),
+            KeyHistory::New | KeyHistory::Used => self.handshake_log(),
+        };
+        let access_keys_are_new = history != KeyHistory::Used;
+        Door { access_keys, access_keys_are_new, handshake_log, ..Door::default() }
+    }
+
+    /// Binds a socket. `first` are the rules of its first door.
+    pub(crate) fn bind(&self, address: SocketAddr, first: Door) -> Result<Socket, Error> {
         let mut core = self.config();
-        core.access_keys = access_keys;
-        core.access_keys_are_new = history != KeyHistory::Used;
-        if history != KeyHistory::OfThisProcess {
-            core.handshake_log = self.handshake_log();
-        }
-        bind(core, address)
-    }
-
-    /// Binds a socket that only dials.
-    pub(crate) fn bind_dialling(&self) -> Result<Socket, Error> {
-        self.bind_dialling_at(ANY_ADDRESS)
-    }
-
-    pub(crate) fn bind_dialling_at(&self, address: SocketAddr) -> Result<Socket, Error> {
-        bind(self.config(), address)
-    }
-
-    /// Binds the socket of a listener. If `admitted` is set, only these peers get an answer; a
-    /// valid access key alone is not enough.
-    pub(crate) fn bind_listening(
-        &self,
-        address: SocketAddr,
-        access_keys: Vec<AccessKey>,
-        admitted: Option<HashSet<NodeId>>,
-    ) -> Result<Socket, Error> {
-        let mut core = self.config();
-        core.access_keys = access_keys;
-        core.admitted = admitted;
-        core.handshake_log = self.handshake_log();
-        core.connections_max = LISTENER_CONNECTIONS_MAX;
+        core.door = first;
         bind(core, address)
     }
 
@@ -243,6 +226,7 @@ impl Node {
 
     fn config(&self) -> EndpointConfig {
         let mut core = EndpointConfig::new(self.0.identity.clone());
+        core.connections_max = CONNECTIONS_OF_SOCKET_MAX;
         core.transport.idle_timeout = IDLE_TIMEOUT;
         core.transport.keep_alive = true;
         core.transport.congestion = Arc::clone(&self.0.congestion);
@@ -262,9 +246,9 @@ impl Node {
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
             // The transfer sets the access key, which it derives from the connection's secrets.
-            node.bind_accepting(address, Vec::new(), KeyHistory::OfThisProcess)
-                .map(|socket| socket.endpoint)
-                .map_err(std::io::Error::other)
+            let door = node.door(Vec::new(), KeyHistory::OfThisProcess);
+            let bound = node.bind(address, door).map(|socket| socket.endpoint);
+            bound.map_err(std::io::Error::other)
         });
         if wanted.is_some() { parallel.at_once() } else { parallel }
     }
@@ -273,7 +257,8 @@ impl Node {
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
         ParallelConnections::new(further(wanted), move || {
-            node.bind_dialling().map(|socket| socket.endpoint).map_err(std::io::Error::other)
+            let bound = node.bind(ANY_ADDRESS, Door::default()).map(|socket| socket.endpoint);
+            bound.map_err(std::io::Error::other)
         })
     }
 

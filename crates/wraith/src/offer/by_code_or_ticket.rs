@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::no_place;
-use crate::node::reachable_places;
+use crate::node::{ANY_ADDRESS, reachable_places};
 use crate::paths::SocketPaths;
 use crate::paths::addresses::left_out;
 use crate::payload::Payload;
@@ -22,10 +22,11 @@ use crate::state::Recipient;
 impl OfferBuilder {
     /// Starts an offer that waits for receivers with the code or ticket.
     pub(super) async fn offer_by_code_or_ticket(self, payload: Payload) -> Result<Offer, Error> {
-        let Self { node, to, settings, life, bind, anew, observer, .. } = self;
+        let Self { node, to, settings, life, bind, is_isolated, anew, observer, .. } = self;
+        let own_socket = is_isolated.then(|| bind.unwrap_or(ANY_ADDRESS));
         let shared = TaskState::new(&node, EventPublisher::new(observer));
         let prepare = |recipient: &Recipient| {
-            PreparedOffer::new(&node, &payload, recipient, bind, anew, &shared)
+            PreparedOffer::new(&node, &payload, recipient, own_socket, anew, &shared)
         };
         let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
@@ -74,8 +75,9 @@ impl OfferBuilder {
         if is_shown {
             prepared.complete_ticket().await;
         }
-        let PreparedOffer { unfinished, endpoint, paths, ticket } = prepared;
-        let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
+        let PreparedOffer { unfinished, paths, ticket } = prepared;
+        let bound = paths.endpoint().local_addr();
+        let capability = unfinished.capability().clone();
         let made = code.as_ref().or(long_code.announcement());
         let shown = PublishedOffer {
             addresses: ticket.addresses().to_vec(),

@@ -24,7 +24,7 @@ pub(super) async fn make_code(
     life: Option<Duration>,
     shared: &TaskState,
 ) -> Result<CodeAnnouncement, Error> {
-    let bound = prepared.endpoint.local_addr();
+    let bound = prepared.paths.endpoint().local_addr();
     let options = code_options(settings, life);
     let everywhere = bound.ip().is_unspecified();
     let make = prepared.ticket_maker(shared, everywhere);
@@ -41,7 +41,7 @@ pub(super) fn make_long_code(
     life: Option<Duration>,
     shared: &TaskState,
 ) -> LongCode {
-    let places = reachable_places(node.places(), prepared.endpoint.local_addr());
+    let places = reachable_places(node.places(), prepared.paths.endpoint().local_addr());
     if places.stores.is_empty() || places.rendezvous.is_some() {
         return LongCode::default();
     }

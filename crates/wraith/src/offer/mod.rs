@@ -63,6 +63,7 @@ pub struct OfferBuilder {
     settings: SendSettings,
     life: Option<Duration>,
     bind: Option<SocketAddr>,
+    is_isolated: bool,
     anew: bool,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -80,8 +81,17 @@ impl OfferBuilder {
             keep_place: false,
             timeouts,
         };
-        let (life, bind, observer) = (None, None, None);
-        Self { node, payload, to: OfferTarget::Code, settings, life, bind, anew: false, observer }
+        Self {
+            node,
+            payload,
+            to: OfferTarget::Code,
+            settings,
+            life: None,
+            bind: None,
+            is_isolated: false,
+            anew: false,
+            observer: None,
+        }
     }
 
     /// Makes a code that people can say aloud. This is the default.
@@ -192,9 +202,18 @@ impl OfferBuilder {
         self
     }
 
-    /// Sets the listening address. Default: all local addresses, on a port chosen by the system.
+    /// Sets the listening address, of a socket for this offer alone. Default: the socket of the
+    /// node.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
+        self.isolated()
+    }
+
+    /// Gives the offer a socket of its own, on a port chosen by the system. Without this, the node's
+    /// offers, listeners and services share one socket, so a peer and an observer of the network can
+    /// see that they belong together.
+    pub fn isolated(mut self) -> Self {
+        self.is_isolated = true;
         self
     }
 

@@ -5,22 +5,21 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use wraith_discovery::{MakeTicket, Reach, Ticket};
-use wraith_transport::{AccessKey, Endpoint};
+use wraith_transport::AccessKey;
 use zeroize::Zeroizing;
 
 use super::unfinished::{store_offer, unfinished_send};
 use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::node::{ANY_ADDRESS, KeyHistory, Node, Socket};
-use crate::paths::{RelayReports, SocketPaths};
+use crate::node::{KeyHistory, Node};
+use crate::paths::{Binding, RelayReports, SocketPaths};
 use crate::payload::Payload;
 use crate::state::{Recipient, UnfinishedSend};
 
 /// The socket, paths and ticket of an offer.
 pub(super) struct PreparedOffer {
     pub unfinished: Arc<UnfinishedSend>,
-    pub endpoint: Endpoint,
     pub paths: SocketPaths,
     pub ticket: Ticket,
 }
@@ -30,19 +29,18 @@ impl PreparedOffer {
         node: &Node,
         payload: &Payload,
         recipient: &Recipient,
-        bind: Option<SocketAddr>,
+        own_socket: Option<SocketAddr>,
         anew: bool,
         shared: &TaskState,
     ) -> Result<Self, Error> {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
-        let socket = bind_again(node, bind, &unfinished)?;
+        let paths = open_again(node, own_socket, &unfinished)?;
         let reports = match recipient {
             Recipient::Bearer => RelayReports::All,
             _ => RelayReports::Refusals,
         };
-        let paths = SocketPaths::for_accepting(node, socket, &shared.publisher, reports);
-        let endpoint = paths.endpoint().clone();
-        let bound = endpoint.local_addr();
+        paths.accept_callers(&shared.publisher, reports);
+        let bound = paths.endpoint().local_addr();
         let addresses = paths.addresses(None);
         if addresses.is_empty() && paths.allows_direct() {
             let message = "this machine has no address at which a receiver could reach it";
@@ -51,14 +49,12 @@ impl PreparedOffer {
         store_offer(&unfinished, bound.port(), shared);
         let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses)
             .with_suites(node.packet_suites());
-        Ok(Self { unfinished: Arc::new(unfinished), endpoint, paths, ticket })
+        Ok(Self { unfinished: Arc::new(unfinished), paths, ticket })
     }
 
     /// Invalidates the ticket and closes the socket.
     pub async fn withdraw(self) {
         self.unfinished.end_run(|_| false);
-        self.endpoint.start_close();
-        self.endpoint.closed().await;
         self.paths.close().await;
     }
 
@@ -101,25 +97,23 @@ fn ticket_of(ticket: &Ticket, paths: &SocketPaths, seen: Option<IpAddr>) -> Tick
         .with_suites(ticket.suites())
 }
 
-/// Binds the port of the interrupted run of this offer, if there was one, so that its ticket stays
-/// valid.
-fn bind_again(
+/// Opens the paths on the port of the interrupted run of this offer, if there was one, so that its
+/// ticket stays valid. The ticket changes if the caller wants another port, or if the port is taken.
+fn open_again(
     node: &Node,
-    wanted: Option<SocketAddr>,
+    own_socket: Option<SocketAddr>,
     unfinished: &UnfinishedSend,
-) -> Result<Socket, Error> {
+) -> Result<SocketPaths, Error> {
     let access_key = AccessKey::of_ticket(unfinished.capability().as_bytes(), node.id());
-    let address = wanted.unwrap_or(ANY_ADDRESS);
     let earlier = unfinished.port();
-    if earlier.is_none() {
-        return node.bind_accepting(address, vec![access_key], KeyHistory::New);
-    }
-    let bind = |address| node.bind_accepting(address, vec![access_key.clone()], KeyHistory::Used);
+    let history = if earlier.is_none() { KeyHistory::New } else { KeyHistory::Used };
+    let open =
+        |binding| SocketPaths::open(node, binding, node.door(vec![access_key.clone()], history));
+    let Some(address) = own_socket else { return open(Binding::Accepting { port: earlier }) };
     if let (0, Some(port)) = (address.port(), earlier)
-        && let Ok(socket) = bind(SocketAddr::new(address.ip(), port))
+        && let Ok(paths) = open(Binding::Own(SocketAddr::new(address.ip(), port)))
     {
-        return Ok(socket);
+        return Ok(paths);
     }
-    // Another port was asked for, or another program has the port. The ticket then changes.
-    bind(address)
+    open(Binding::Own(address))
 }

@@ -11,7 +11,7 @@ use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
     send_dialler_hello,
 };
-use wraith_transport::Connection;
+use wraith_transport::{Connection, Door};
 
 use super::OfferBuilder;
 use super::handle::Offer;
@@ -25,7 +25,7 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::node::{ANY_ADDRESS, Node};
-use crate::paths::SocketPaths;
+use crate::paths::{Binding, SocketPaths};
 use crate::payload::Payload;
 use crate::report::OfferSummary;
 use crate::settings::SendSettings;
@@ -38,15 +38,18 @@ impl OfferBuilder {
         payload: Payload,
         contact: Contact,
     ) -> Result<Offer, Error> {
-        let Self { node, mut settings, bind, anew, observer, .. } = self;
+        let Self { node, mut settings, bind, is_isolated, anew, observer, .. } = self;
         let pair = ContactPair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
         let recipient = Recipient::Contact(contact.node_id);
         let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
-        let address = bind.unwrap_or(ANY_ADDRESS);
-        let paths = SocketPaths::for_dialling(&node, node.bind_dialling_at(address)?);
+        let binding = match is_isolated {
+            true => Binding::Own(bind.unwrap_or(ANY_ADDRESS)),
+            false => Binding::Dialling,
+        };
+        let paths = SocketPaths::open(&node, binding, Door::default())?;
         let port = paths.endpoint().local_addr().port();
         // Lets the same offer resume after a crash. Nothing dials this port.
         store_offer(&unfinished, port, &shared);
@@ -73,7 +76,7 @@ impl OfferBuilder {
             own: node.id(),
             secret: unfinished.capability().clone(),
             sent_roots: unfinished.sent_roots(),
-            parallel: node.parallel_to_send(settings.connections, address.ip()),
+            parallel: node.parallel_to_send(settings.connections, bind.unwrap_or(ANY_ADDRESS).ip()),
             settings,
             shared: shared.clone(),
         };
@@ -93,10 +96,7 @@ async fn run(
 ) -> Result<OfferSummary, Error> {
     let timeouts = sending.settings.timeouts;
     let (peer, paths) = (dialler.peer, dialler.paths.clone());
-    let endpoint = paths.endpoint().clone();
     let result = attempt::run(dialler, sending, timeouts, &shared).await;
-    endpoint.start_close();
-    endpoint.closed().await;
     paths.close().await;
     node.store_dht_nodes();
     let ended = result?;

@@ -1,8 +1,10 @@
 //! The paths to and from a socket: addresses of this machine, port mappings, relays, and observed
-//! addresses (those that other hosts see). There is one [`SocketPaths`] per socket, from the first
-//! ticket that names the socket to the end.
+//! addresses (those that other hosts see). The roles of a node (offers, listeners, services, and
+//! whatever dials) share one socket and its paths; each role has a [`SocketPaths`] with a door of
+//! its own.
 //!
 //! ```text
+//!   shared         which socket a role gets
 //!   mapping        a port mapped by the router
 //!   relays         connections to relays, and mailboxes there
 //!   own_addresses  the addresses of this machine
@@ -19,6 +21,7 @@
 //!   caller has chosen the path.
 //! - If only relays are allowed, none of this machine's addresses is sent to the peer.
 //! - If only direct paths are allowed, no relay is used.
+//! - The end of a role ends its own connections and tasks only. The last role closes the socket.
 
 pub(crate) mod addresses;
 mod observed;
@@ -27,11 +30,12 @@ mod path_manager;
 mod peer_relays;
 mod proxies;
 mod relays;
+mod shared;
 mod symmetric_nat;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,11 +47,12 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
-use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
+use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
 
 use self::addresses::{guess, reachable, with_seen};
 use self::observed::ObservedAddresses;
 use self::relays::RelayTable;
+use crate::error::Error;
 use crate::event_publisher::EventPublisher;
 use crate::node::{Node, Socket};
 
@@ -55,6 +60,7 @@ pub use self::peer_relays::{PeerRelays, UnknownPeerRelays};
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
 pub(crate) use self::relays::{RelayReports, is_final};
+pub(crate) use self::shared::{Binding, SharedSockets};
 
 /// How long a ticket that a user waits for may wait for a router and a relay. A router that grants
 /// ports answers within milliseconds, or with UPnP after the second over which devices spread their
@@ -95,36 +101,57 @@ impl Default for PathSettings {
     }
 }
 
-/// The paths of a socket (see the module docs). Clones are handles of the same paths; dropping the
-/// last one ends everything.
+/// The paths of one role (see the module docs). Clones are handles of the same role; dropping the
+/// last one ends the role's connections and tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct SocketPaths {
     inner: Arc<Inner>,
+    /// The role's door.
+    endpoint: Endpoint,
+    tasks: Arc<Tasks>,
     /// `None` in the handles of its own tasks.
-    _guard: Option<Arc<Guard>>,
+    guard: Option<Arc<RoleGuard>>,
 }
 
-/// Ends the tasks, which keep the rest alive.
+type Tasks = Mutex<JoinSet<()>>;
+
+/// Ends the tasks of a role, which keep the rest alive.
 #[derive(Debug)]
-struct Guard(Arc<Inner>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.0.end();
-    }
+struct RoleGuard {
+    inner: Arc<Inner>,
+    tasks: Arc<Tasks>,
+    /// [`SocketPaths::close`] was called.
+    has_left: AtomicBool,
 }
 
-impl Inner {
-    fn end(&self) {
+impl RoleGuard {
+    /// Returns true for the first call of the last role of the socket.
+    fn leave(&self) -> bool {
         lock(&self.tasks).abort_all();
-        self.relays.close();
+        !self.has_left.swap(true, Ordering::AcqRel) && self.inner.leave()
     }
 }
 
+impl Drop for RoleGuard {
+    fn drop(&mut self) {
+        if self.leave() {
+            self.inner.end();
+        }
+    }
+}
+
+/// A socket and its paths, for all its roles.
 #[derive(Debug)]
 struct Inner {
     node: Node,
+    /// The first door, which admits no peer. Closing it closes the socket.
     endpoint: Endpoint,
+    /// Why the usual port is not bound, if that was tried.
+    usual_taken: Option<Error>,
+    /// Number of roles. Once it has fallen to 0, the socket gets no other role.
+    roles: Mutex<usize>,
+    /// Asks the router and waits at relays.
+    accepts: AtomicBool,
     mapping: Mutex<Option<PortMapping>>,
     relays: RelayTable,
     sockets: SocketPool,
@@ -133,64 +160,114 @@ struct Inner {
     observed: ObservedAddresses,
     /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
-    /// The tasks of connections and relays; they end with this.
-    tasks: Mutex<JoinSet<()>>,
+    /// The tasks that serve all roles.
+    tasks: Arc<Tasks>,
 }
 
-impl SocketPaths {
-    /// Creates the paths of a dialled socket and starts to open them. `publisher` gets events about
-    /// unusable relays.
-    pub fn for_accepting(
-        node: &Node,
-        socket: Socket,
-        publisher: &Arc<EventPublisher>,
-        reports: RelayReports,
-    ) -> Self {
-        let paths = Self::for_dialling(node, socket);
-        let (settings, bound) = (node.path_settings(), paths.endpoint().local_addr());
-        if !bound.ip().is_unspecified() {
-            return paths;
-        }
-        let _entered = node.runtime().enter();
-        if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
-            let mapping = PortMapping::request(port);
-            paths.watch_mapping(&mapping);
-            *lock(&paths.inner.mapping) = Some(mapping);
-        }
-        if !settings.direct_only {
-            for server in &settings.relays {
-                let (theirs, server, publisher) =
-                    (paths.unguarded(), server.clone(), Arc::clone(publisher));
-                paths.spawn(async move { theirs.register_at(&server, &publisher, reports).await });
-            }
-        }
-        paths
-    }
-
-    /// Creates the paths of a socket that only dials. Nothing is opened before it is needed.
-    pub fn for_dialling(node: &Node, socket: Socket) -> Self {
-        let inner = Arc::new(Inner {
+impl Inner {
+    /// Binds a socket for its first role.
+    fn bind(node: &Node, address: SocketAddr) -> Result<Self, Error> {
+        let Socket { endpoint, relays, further } = node.bind(address, Door::default())?;
+        Ok(Self {
             node: node.clone(),
-            endpoint: socket.endpoint,
+            endpoint,
+            usual_taken: None,
+            roles: Mutex::new(1),
+            accepts: AtomicBool::default(),
             mapping: Mutex::default(),
-            relays: RelayTable::new(socket.relays),
-            sockets: socket.further,
+            relays: RelayTable::new(relays),
+            sockets: further,
             closes_sockets: AtomicBool::default(),
             observed: ObservedAddresses::default(),
             changed: watch::Sender::new(0),
-            tasks: Mutex::default(),
-        });
-        Self { _guard: Some(Arc::new(Guard(Arc::clone(&inner)))), inner }
+            tasks: Arc::default(),
+        })
+    }
+
+    /// Adds a role. Returns false if the socket has no role any more.
+    fn join(&self) -> bool {
+        let mut roles = lock(&self.roles);
+        *roles += usize::from(*roles > 0);
+        *roles > 0
+    }
+
+    /// Removes a role. Returns true if it was the last.
+    fn leave(&self) -> bool {
+        let mut roles = lock(&self.roles);
+        *roles -= 1;
+        *roles == 0
+    }
+
+    fn end(&self) {
+        lock(&self.tasks).abort_all();
+        self.relays.close();
+    }
+}
+
+impl SocketPaths {
+    /// Opens a door of a socket for a new role.
+    ///
+    /// # Errors
+    /// The address is in use, or the system provides no socket.
+    pub fn open(node: &Node, binding: Binding, door: Door) -> Result<Self, Error> {
+        let inner = node.shared_sockets().get(node, binding)?;
+        let tasks = Arc::<Tasks>::default();
+        let guard = RoleGuard {
+            inner: Arc::clone(&inner),
+            tasks: Arc::clone(&tasks),
+            has_left: AtomicBool::default(),
+        };
+        Ok(Self {
+            endpoint: inner.endpoint.open_door(door),
+            inner,
+            tasks,
+            guard: Some(Arc::new(guard)),
+        })
+    }
+
+    /// Makes the socket reachable for peers that dial: asks the router for a port, and waits at the
+    /// relays. `publisher` gets events about unusable relays.
+    pub fn accept_callers(&self, publisher: &Arc<EventPublisher>, reports: RelayReports) {
+        let (settings, bound) = (self.inner.node.path_settings(), self.endpoint.local_addr());
+        if !bound.ip().is_unspecified() {
+            return;
+        }
+        self.inner.relays.report_to(publisher, reports);
+        if self.inner.accepts.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let _entered = self.inner.node.runtime().enter();
+        if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
+            let mapping = PortMapping::request(port);
+            self.watch_mapping(&mapping);
+            *lock(&self.inner.mapping) = Some(mapping);
+        }
+        if !settings.direct_only {
+            for server in &settings.relays {
+                let (paths, server) = (self.of_all_roles(), server.clone());
+                self.spawn_for_all(async move { paths.register_at(&server).await });
+            }
+        }
     }
 
     /// Returns a handle for a task of its own.
     fn unguarded(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), _guard: None }
+        Self { guard: None, ..self.clone() }
     }
 
-    /// Returns the socket's endpoint.
+    /// Returns a handle for a task that serves all roles of the socket.
+    fn of_all_roles(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            endpoint: self.inner.endpoint.clone(),
+            tasks: Arc::clone(&self.inner.tasks),
+            guard: None,
+        }
+    }
+
+    /// Returns the role's door.
     pub fn endpoint(&self) -> &Endpoint {
-        &self.inner.endpoint
+        &self.endpoint
     }
 
     /// Returns whether direct connections are allowed, in both directions.
@@ -250,9 +327,9 @@ impl SocketPaths {
     }
 
     fn watch_mapping(&self, mapping: &PortMapping) {
-        let (paths, mut status) = (self.unguarded(), mapping.status());
+        let (paths, mut status) = (self.of_all_roles(), mapping.status());
         let mut before = None;
-        self.spawn(async move {
+        self.spawn_for_all(async move {
             while status.changed().await.is_ok() {
                 let now = status.borrow_and_update().external();
                 if now != before {
@@ -368,17 +445,36 @@ impl SocketPaths {
         });
     }
 
-    /// Spawns a task that ends with this at the latest.
+    /// Spawns a task that ends with this role at the latest.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = lock(&self.inner.tasks);
+        self.spawn_in(&self.tasks, work);
+    }
+
+    /// Spawns a task that ends with the last role of the socket at the latest.
+    fn spawn_for_all(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_in(&self.inner.tasks, work);
+    }
+
+    fn spawn_in(&self, tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = lock(tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(work, self.inner.node.runtime());
     }
 
-    /// Ends all tasks and releases the port mapping.
+    /// Ends the role: delivers the finished streams of its connections, closes these, and ends its
+    /// tasks. The last role of the socket also releases the port mapping, leaves the relays and
+    /// closes the socket. Takes at most some seconds.
     pub async fn close(&self) {
+        self.endpoint.start_close();
+        self.endpoint.closed().await;
+        let Some(guard) = &self.guard else { return };
+        if !guard.leave() {
+            return;
+        }
         self.inner.relays.leave().await;
         self.inner.end();
+        self.inner.endpoint.start_close();
+        self.inner.endpoint.closed().await;
         let mapping = lock(&self.inner.mapping).take();
         if let Some(mapping) = mapping {
             mapping.release().await;

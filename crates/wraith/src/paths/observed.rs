@@ -7,6 +7,7 @@
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
@@ -47,6 +48,8 @@ pub(super) struct ObservedAddresses {
     /// Time of the last query. Locked during a query, so that concurrent callers wait for its
     /// answers.
     asked: AsyncMutex<Option<Instant>>,
+    /// A task keeps them current.
+    is_kept_fresh: AtomicBool,
 }
 
 impl ObservedAddresses {
@@ -65,8 +68,11 @@ impl SocketPaths {
     /// Keeps the observations current for a side that may be called at any time. Behind a NAT, the
     /// traffic also keeps the mapping alive.
     pub fn keep_observed_fresh(&self) {
-        let paths = self.unguarded();
-        self.spawn(async move {
+        if self.inner.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let paths = self.of_all_roles();
+        self.spawn_for_all(async move {
             loop {
                 paths.observe().await;
                 let own = reachable(paths.endpoint().local_addr());

@@ -5,7 +5,7 @@
 //! this side's tickets, and the peer requires it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -62,6 +62,15 @@ pub(super) struct RelayTable {
     connected: Mutex<Vec<ConnectedRelay>>,
     /// Number of the user's relays that were tried, successfully or not.
     tried: watch::Sender<usize>,
+    reports: Mutex<Reports>,
+}
+
+/// Reports of the user's relays at which we cannot wait.
+#[derive(Debug, Default)]
+struct Reports {
+    readers: Vec<(Weak<EventPublisher>, RelayReports)>,
+    /// The reports so far, for readers that come later, and whether each is final.
+    made: Vec<(Event, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,7 +83,39 @@ struct ConnectedRelay {
 
 impl RelayTable {
     pub fn new(relays: Relays) -> Self {
-        Self { relays, connected: Mutex::default(), tried: watch::Sender::new(0) }
+        Self {
+            relays,
+            connected: Mutex::default(),
+            tried: watch::Sender::new(0),
+            reports: Mutex::default(),
+        }
+    }
+
+    /// Reports unusable relays of the user to `publisher`, also those that were tried before.
+    pub fn report_to(&self, publisher: &Arc<EventPublisher>, wanted: RelayReports) {
+        let mut reports = lock(&self.reports);
+        reports.readers.retain(|(reader, _)| reader.strong_count() > 0);
+        reports.readers.push((Arc::downgrade(publisher), wanted));
+        let made = reports.made.clone();
+        drop(reports);
+        for (event, is_final) in made {
+            if wanted.includes(is_final) {
+                publisher.publish_beside(None, event);
+            }
+        }
+    }
+
+    fn report(&self, event: &Event, is_final: bool) {
+        let readers = {
+            let mut reports = lock(&self.reports);
+            reports.made.push((event.clone(), is_final));
+            reports.readers.clone()
+        };
+        for (reader, wanted) in readers {
+            if let Some(publisher) = reader.upgrade().filter(|_| wanted.includes(is_final)) {
+                publisher.publish_beside(None, event.clone());
+            }
+        }
     }
 
     /// Waits until this many relays were tried.
@@ -205,6 +246,12 @@ pub(crate) enum RelayReports {
     Refusals,
 }
 
+impl RelayReports {
+    fn includes(self, is_final: bool) -> bool {
+        self == Self::All || is_final
+    }
+}
+
 fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
     let next = match why {
         RelayError::Refused(Refusal::Identity) => {
@@ -233,22 +280,15 @@ pub(crate) fn is_final(why: &RelayError) -> bool {
 
 impl SocketPaths {
     /// Waits at a relay of the user. Retries until it succeeds or the relay refuses for good.
-    /// `publisher` gets an event for the first failure.
-    pub(super) async fn register_at(
-        &self,
-        server: &RelayServer,
-        publisher: &EventPublisher,
-        reports: RelayReports,
-    ) {
+    /// Reports the first failure.
+    pub(super) async fn register_at(&self, server: &RelayServer) {
         let mut first = true;
         loop {
             let waiting = self.register(server).await;
             if std::mem::take(&mut first) {
                 self.inner.relays.tried.send_modify(|tried| *tried += 1);
-                if let Err(why) = &waiting
-                    && (reports == RelayReports::All || is_final(why))
-                {
-                    publisher.publish_beside(None, cannot_wait(server, why));
+                if let Err(why) = &waiting {
+                    self.inner.relays.report(&cannot_wait(server, why), is_final(why));
                 }
             }
             match waiting {

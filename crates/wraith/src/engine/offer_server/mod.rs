@@ -21,7 +21,7 @@ use wraith_discovery::{CodeAnnouncement, CodeEvent, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError,
 };
-use wraith_transport::{Endpoint, Role as PathRole};
+use wraith_transport::Role as PathRole;
 
 use self::codes::CodeKind;
 use self::long_code::LongCodeEvent;
@@ -60,7 +60,6 @@ pub(crate) struct OfferServer {
     settings: SendSettings,
     unfinished: Arc<UnfinishedSend>,
     rediscovery: Rediscovery,
-    endpoint: Endpoint,
     paths: SocketPaths,
     parallel: ParallelConnections,
     sent_roots: SentRoots,
@@ -115,7 +114,6 @@ impl OfferServer {
             settings,
             unfinished,
             rediscovery,
-            endpoint: paths.endpoint().clone(),
             paths,
             parallel,
             sent_roots,
@@ -144,8 +142,8 @@ impl OfferServer {
         mut events: UnboundedReceiver<SessionEvent>,
     ) -> Result<OfferSummary, Error> {
         let result = self.serve_until_done(&mut events).await;
-        self.endpoint.start_close();
-        self.endpoint.closed().await;
+        self.paths.endpoint().start_close();
+        self.paths.endpoint().closed().await;
         let (code, long_code) = (self.code.take(), std::mem::take(&mut self.long_code));
         let short = async {
             if let Some(code) = code {
@@ -178,7 +176,7 @@ impl OfferServer {
         if let Some(code) = &mut self.code {
             code.start_serving();
         }
-        let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
+        let (endpoint, token) = (self.paths.endpoint().clone(), self.shared.token.clone());
         let mut changes = self.paths.changes();
         let mut clocks = ClockReports::new(Arc::clone(&self.shared.publisher));
         loop {

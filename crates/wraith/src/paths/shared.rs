@@ -1,0 +1,98 @@
+//! Which socket a role of a node gets.
+//!
+//! All roles that accept peers share one socket, so they share its I/O thread, its sessions at
+//! relays and its port mapping, too. Roles that only dial use the same socket while it exists.
+//! Otherwise they share one of their own, with a port chosen by the system: the usual port of a
+//! node follows from its NodeId, and would show an observer which node dials.
+//!
+//! Roles of one socket can be linked: a peer that knows two of them, and an observer of the network,
+//! sees that both belong to one program. [`Binding::Own`] prevents that.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, Weak};
+
+use wraith_discovery::contact::usual_port;
+
+use super::{Inner, SocketPaths, lock};
+use crate::error::{Cause, Error, ErrorKind};
+use crate::node::{ANY_ADDRESS, Node};
+
+/// The socket for a role.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Binding {
+    /// The shared socket of the roles that accept peers. If this role is the first, the socket is
+    /// bound to `port` if it is free, else to the usual port or any other.
+    Accepting { port: Option<u16> },
+    /// For a role that only dials.
+    Dialling,
+    /// A socket for this role alone.
+    Own(SocketAddr),
+}
+
+/// The shared sockets of a node. Each lives as long as its roles.
+#[derive(Debug, Default)]
+pub(crate) struct SharedSockets {
+    accepting: Mutex<Weak<Inner>>,
+    dialling: Mutex<Weak<Inner>>,
+}
+
+impl SharedSockets {
+    /// Returns the socket for one more role.
+    pub(super) fn get(&self, node: &Node, binding: Binding) -> Result<Arc<Inner>, Error> {
+        match binding {
+            Binding::Own(address) => Inner::bind(node, address).map(Arc::new),
+            Binding::Accepting { port } => shared(&self.accepting, || bind_usual(node, port)),
+            Binding::Dialling => {
+                if let Some(accepting) = joined(&lock(&self.accepting)) {
+                    return Ok(accepting);
+                }
+                shared(&self.dialling, || Inner::bind(node, ANY_ADDRESS))
+            }
+        }
+    }
+}
+
+fn joined(socket: &Weak<Inner>) -> Option<Arc<Inner>> {
+    socket.upgrade().filter(|socket| socket.join())
+}
+
+/// Returns the socket if it has a role, else binds a new one.
+fn shared(
+    place: &Mutex<Weak<Inner>>,
+    bind: impl FnOnce() -> Result<Inner, Error>,
+) -> Result<Arc<Inner>, Error> {
+    let mut place = lock(place);
+    if let Some(socket) = joined(&place) {
+        return Ok(socket);
+    }
+    let socket = Arc::new(bind()?);
+    *place = Arc::downgrade(&socket);
+    Ok(socket)
+}
+
+/// Binds the first of these ports that is free: `port`, the usual one, any.
+fn bind_usual(node: &Node, port: Option<u16>) -> Result<Inner, Error> {
+    let bind = |port| Inner::bind(node, SocketAddr::new(ANY_ADDRESS.ip(), port));
+    if let Some(bound) = port.and_then(|port| bind(port).ok()) {
+        return Ok(bound);
+    }
+    bind(usual_port(node.id())).or_else(|why| {
+        let bound = bind(ANY_ADDRESS.port())?;
+        Ok(Inner { usual_taken: Some(why), ..bound })
+    })
+}
+
+impl SocketPaths {
+    /// Returns why the socket is not on the usual port, where contacts search.
+    pub fn usual_taken(&self) -> Option<Error> {
+        let (bound, usual) = (self.endpoint.local_addr().port(), usual_port(self.inner.node.id()));
+        if bound == usual {
+            return None;
+        }
+        let other = || {
+            let message = format!("another operation of this program uses port {bound} already");
+            Error::because(ErrorKind::Other, message, Cause::CannotBind(self.endpoint.local_addr()))
+        };
+        Some(self.inner.usual_taken.clone().unwrap_or_else(other))
+    }
+}
