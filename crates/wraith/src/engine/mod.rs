@@ -16,12 +16,12 @@
 
 pub(crate) mod access_keys;
 pub(crate) mod attempt;
-pub(crate) mod clock_reports;
 pub(crate) mod consent;
 pub(crate) mod dial;
 pub(crate) mod narrow_path;
 pub(crate) mod offer_server;
 pub(crate) mod rediscovery;
 pub(crate) mod retry;
+pub(crate) mod role;
 pub(crate) mod session;
 pub(crate) mod task;

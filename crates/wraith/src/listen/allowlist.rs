@@ -1,7 +1,6 @@
 //! The accept filter of a listener: the current contents of the contacts file. Without a restart, a
 //! removed contact gets no more answers, and an added contact is admitted.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -11,6 +10,7 @@ use wraith_transport::AccessKey;
 use super::AcceptFilter;
 use crate::error::Error;
 use crate::node::Node;
+use crate::paths::{node_ids, pairs_of};
 use crate::state::Contact;
 
 /// The accept filter (see the module docs).
@@ -19,8 +19,6 @@ pub(super) struct Allowlist {
     identity: SecretIdentity,
     filter: AcceptFilter,
     contacts: Vec<Contact>,
-    /// The read error of the file was already reported.
-    is_damaged: bool,
 }
 
 impl Allowlist {
@@ -31,7 +29,7 @@ impl Allowlist {
     /// start.
     pub fn load(node: &Node, filter: AcceptFilter) -> Result<Self, Error> {
         let contacts = node.contacts().load()?.contacts().to_vec();
-        Ok(Self { identity: node.identity().clone(), filter, contacts, is_damaged: false })
+        Ok(Self { identity: node.identity().clone(), filter, contacts })
     }
 
     pub fn len(&self) -> usize {
@@ -66,33 +64,14 @@ impl Allowlist {
         (self.filter == AcceptFilter::Contacts).then(|| node_ids(&self.contacts))
     }
 
-    /// Reads the contacts again. Returns true if the set of contacts changed.
-    ///
-    /// # Errors
-    /// The contacts cannot be read. Reported once, until a read succeeds again.
-    pub fn reload(&mut self, node: &Node) -> Result<bool, Error> {
-        match node.contacts().load() {
-            Ok(book) => {
-                let changed = node_ids(book.contacts()) != node_ids(&self.contacts);
-                self.contacts = book.contacts().to_vec();
-                self.is_damaged = false;
-                Ok(changed)
-            }
-            Err(error) if !std::mem::replace(&mut self.is_damaged, true) => Err(error.into()),
-            Err(_) => Ok(false),
-        }
+    /// Replaces the contacts. Returns true if other peers are admitted now.
+    pub fn set(&mut self, contacts: &[Contact]) -> bool {
+        let is_changed = node_ids(contacts) != node_ids(&self.contacts);
+        self.contacts = contacts.to_vec();
+        is_changed
     }
 
-    /// Returns the pairs with our contacts, the most recently met first: a rendezvous server has no
-    /// room for all.
-    pub fn pairs(&self) -> Vec<ContactPair> {
-        let mut contacts: Vec<_> = self.contacts.iter().collect();
-        contacts.sort_by_key(|contact| Reverse(contact.last_met));
-        let pair = |contact: &&Contact| ContactPair::new(&self.identity, contact.node_id).ok();
-        contacts.iter().filter_map(pair).collect()
+    fn pairs(&self) -> Vec<ContactPair> {
+        pairs_of(&self.identity, &self.contacts)
     }
-}
-
-fn node_ids(contacts: &[Contact]) -> HashSet<NodeId> {
-    contacts.iter().map(|contact| contact.node_id).collect()
 }

@@ -18,39 +18,39 @@
 mod allowlist;
 mod caller;
 mod callers;
-mod contacts_watch;
 mod question_limit;
 mod turn_limit;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
-use wraith_discovery::contact::{ContactEvent, ContactListener, listen};
+use tokio::sync::mpsc::{self, OwnedPermit, Receiver, Sender, UnboundedReceiver, UnboundedSender};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use wraith_discovery::{PlaceError, PlaceName};
-use wraith_transfer::{Conflicts, Role, close};
-use wraith_transport::{Connection, Door, Endpoint, Role as PathRole};
+use wraith_transfer::{Conflicts, Role as Side, close};
+use wraith_transport::{ClockDifference, Connection, Door, Role as PathRole};
 
-use crate::engine::clock_reports::ClockReports;
+use crate::clock_reports::ClockReports;
 use crate::engine::consent::{Consent, PendingOffer};
+use crate::engine::role::{self, Role};
 use crate::engine::task::{Task, TaskState};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::event::{Event, Observer};
 use crate::event_publisher::{EventPublisher, Events};
 use crate::fetch::{Incoming, Target, Transfer};
-use crate::node::{Node, reachable_places};
-use crate::paths::{Binding, RelayReports, SocketPaths};
+use crate::node::Node;
+use crate::paths::{Binding, Contacts, Presence, RelayReports, SocketPaths};
 use crate::report::FetchSummary;
 use crate::state::{OtherReceiver, ReceiverRecord};
 use allowlist::Allowlist;
 use caller::{Caller, ListenContext};
 use callers::AdmittedCaller;
-use contacts_watch::ContactsWatch;
-use tokio_util::sync::CancellationToken;
 
 /// Maximum number of connections of a listener. It serves only a few; the others may be losers of an
 /// address race, or strangers.
@@ -132,11 +132,6 @@ impl ListenBuilder {
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, accept_filter, bind, rate, preview, observer } = self;
         node.check_open()?;
-        let watch = {
-            let _entered = node.runtime().enter();
-            // Start the watch before the contacts are read, so that no change is missed.
-            ContactsWatch::new(node.state())
-        };
         let allowlist = Allowlist::load(&node, accept_filter)?;
         let door = Door {
             access_keys: allowlist.access_keys(),
@@ -149,16 +144,15 @@ impl ListenBuilder {
         let paths = SocketPaths::open(&node, binding, door)?;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
         paths.accept_callers(&shared.publisher, RelayReports::Refusals);
-        let (endpoint, bound) = (paths.endpoint().clone(), paths.endpoint().local_addr());
-        let places = reachable_places(node.places(), bound);
-        let contacts = listen(&places, paths.make_reach()).await;
-        contacts.set_contacts(allowlist.pairs());
+        let bound = paths.endpoint().local_addr();
+        let clocks = ClockReports::new(&shared.publisher);
+        let presence = Presence::of(&paths, &shared.publisher, &clocks).await?;
         let (give, incoming) = mpsc::channel(1);
         let listener = Listener {
             address: bound,
             usual_taken: paths.usual_taken().filter(|_| bind.is_none()),
-            places: contacts.places().to_vec(),
-            missing: contacts.missing().to_vec(),
+            places: presence.places().to_vec(),
+            missing: presence.missing().to_vec(),
             contacts: allowlist.len(),
             incoming,
             other: None,
@@ -173,19 +167,33 @@ impl ListenBuilder {
         }
         let context =
             Arc::new(ListenContext::new(node, folder, rate, preview, accept_filter, publisher));
-        let work = ListenerTask {
+        let (ask, questions) = mpsc::unbounded_channel();
+        let (left, leavers) = mpsc::unbounded_channel();
+        let mut role = ListenerRole {
             context,
-            endpoint,
-            paths: paths.clone(),
-            contacts,
+            paths,
+            contacts: presence.contacts(),
             allowlist,
-            watch,
+            clocks,
             shared: shared.clone(),
+            callers: HashMap::new(),
+            waiting: VecDeque::new(),
+            ask,
+            questions,
+            left,
+            leavers,
             give,
         };
+        // The contacts may have changed since the door was opened.
+        role.contacts.mark_changed();
+        let stop = shared.token.clone();
         let work = async move {
-            let result = work.run().await;
-            paths.close().await;
+            let result = role::run(&mut role, &stop).await.and_then(|result| result);
+            role.paths.endpoint().start_close();
+            // Meanwhile, withdraw the records that contacts use to find this node.
+            presence.close().await;
+            role.paths.close().await;
+            role.context.node().store_dht_nodes();
             receiving.end(None);
             result
         };
@@ -292,89 +300,109 @@ struct Question {
     accepted_before: Option<Conflicts>,
 }
 
-/// The task of the listener.
-struct ListenerTask {
+/// A listener, as it runs.
+struct ListenerRole {
     context: Arc<ListenContext>,
-    endpoint: Endpoint,
     paths: SocketPaths,
-    contacts: ContactListener,
+    contacts: watch::Receiver<Contacts>,
     allowlist: Allowlist,
-    watch: ContactsWatch,
+    clocks: ClockReports,
     shared: TaskState,
+    callers: HashMap<u64, Task<FetchSummary>>,
+    /// Offers whose turn has come. At most one per caller: the offer of a caller that left is
+    /// dropped.
+    waiting: VecDeque<Incoming>,
+    ask: UnboundedSender<Question>,
+    questions: UnboundedReceiver<Question>,
+    left: UnboundedSender<u64>,
+    leavers: UnboundedReceiver<u64>,
     give: Sender<Incoming>,
 }
 
-impl ListenerTask {
-    async fn run(mut self) -> Result<(), Error> {
-        let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
-        let mut callers: HashMap<u64, Task<FetchSummary>> = HashMap::new();
-        // At most one per caller: the offer of a caller that left is dropped.
-        let mut waiting: VecDeque<Incoming> = VecDeque::new();
-        let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
-        let (token, give) = (self.shared.token.clone(), self.give.clone());
-        let mut changes = self.paths.changes();
-        self.paths.keep_observed_fresh();
-        let endpoint = self.endpoint.clone();
-        let mut clocks = ClockReports::new(Arc::clone(&self.shared.publisher));
+/// What a listener waits for, besides its peers.
+enum ListenerEvent {
+    Question(Question),
+    /// The user takes the next offer.
+    Taken(OwnedPermit<Incoming>),
+    Left(u64),
+    ContactsChanged,
+}
+
+impl Role for ListenerRole {
+    type Event = ListenerEvent;
+    type Output = Result<(), Error>;
+
+    fn paths(&self) -> &SocketPaths {
+        &self.paths
+    }
+
+    async fn next_event(&mut self) -> ListenerEvent {
+        let Self { questions, leavers, contacts, waiting, give, .. } = self;
         loop {
-            tokio::select! {
-                refused = endpoint.clock_difference() => {
-                    clocks.report(self.allowlist.holder_of(&refused.access_key), refused.seconds);
-                }
-                Ok(()) = changes.changed() => self.contacts.addresses_changed(),
-                connection = self.endpoint.accept() => {
-                    let Some(connection) = connection else {
-                        return Err(Error::new(ErrorKind::Other, "the socket is gone"));
-                    };
-                    if let Some((id, task)) = self.admit(connection, &ask, &left) {
-                        callers.insert(id, task);
+            return tokio::select! {
+                Some(question) = questions.recv() => ListenerEvent::Question(question),
+                // The user of the listener may be gone. Dropping the offers then postpones them.
+                permit = give.clone().reserve_owned(), if !waiting.is_empty() => match permit {
+                    Ok(permit) => ListenerEvent::Taken(permit),
+                    Err(_) => {
+                        waiting.clear();
+                        continue;
                     }
-                }
-                Some(question) = questions.recv() => {
-                    let Some(task) = callers.remove(&question.id) else { continue };
+                },
+                Some(id) = leavers.recv() => ListenerEvent::Left(id),
+                Ok(()) = contacts.changed() => ListenerEvent::ContactsChanged,
+            };
+        }
+    }
+
+    async fn on_event(&mut self, event: ListenerEvent) -> ControlFlow<Self::Output> {
+        match event {
+            ListenerEvent::Question(question) => {
+                if let Some(task) = self.callers.remove(&question.id) {
                     let Question { asked, consent, gone, accepted_before, .. } = question;
                     let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone)
                         .accepted(accepted_before);
-                    waiting.push_back(incoming);
+                    self.waiting.push_back(incoming);
                 }
-                // The user of the listener may be gone. Dropping the offers then postpones them.
-                permit = give.reserve(), if !waiting.is_empty() => {
-                    if let (Ok(permit), Some(incoming)) = (permit, waiting.pop_front()) {
-                        permit.send(incoming);
-                    }
-                }
-                Some(id) = leavers.recv() => {
-                    drop(callers.remove(&id));
-                    waiting.retain(|incoming| !incoming.is_withdrawn());
-                }
-                Some(event) = self.contacts.next_event() => match event {
-                    ContactEvent::ClockDiffers(peer, seconds) => {
-                        clocks.report(Some(peer), seconds);
-                    }
-                    event => self.contact_event(event),
-                },
-                () = self.watch.changed() => self.reload_contacts(),
-                () = token.cancelled() => break,
             }
+            ListenerEvent::Taken(permit) => {
+                if let Some(incoming) = self.waiting.pop_front() {
+                    permit.send(incoming);
+                }
+            }
+            ListenerEvent::Left(id) => {
+                drop(self.callers.remove(&id));
+                self.waiting.retain(|incoming| !incoming.is_withdrawn());
+            }
+            ListenerEvent::ContactsChanged => self.contacts_changed(),
         }
+        ControlFlow::Continue(())
+    }
+
+    fn on_connection(&mut self, connection: Connection) {
+        if let Some((id, task)) = self.admit(connection) {
+            self.callers.insert(id, task);
+        }
+    }
+
+    fn on_clock_difference(&mut self, refused: ClockDifference) {
+        self.clocks.report(self.allowlist.holder_of(&refused.access_key), refused.seconds);
+    }
+
+    fn on_addresses_changed(&mut self) {}
+
+    async fn on_stop(&mut self) -> Self::Output {
         self.context.callers().stop_all();
         let gone = self.context.callers().wait_until_gone();
         // After this time, the transfers end without supervision.
         drop(tokio::time::timeout(LAST_WAIT, gone).await);
-        self.endpoint.start_close();
-        // Meanwhile, withdraw the records that contacts use to find this node.
-        tokio::join!(self.endpoint.closed(), self.contacts.close());
-        self.context.node().store_dht_nodes();
-        Err(Error::cancelled(Role::Receiver))
+        Err(Error::cancelled(Side::Receiver))
     }
+}
 
+impl ListenerRole {
     /// Admits a caller and starts its task.
-    fn admit(
-        &self,
-        connection: Connection,
-        ask: &UnboundedSender<Question>,
-        left: &UnboundedSender<u64>,
-    ) -> Option<(u64, Task<FetchSummary>)> {
+    fn admit(&self, connection: Connection) -> Option<(u64, Task<FetchSummary>)> {
         let is_contact = self.context.is_contact(connection.peer());
         if !self.context.admits(is_contact) {
             // The peer was a contact when its handshake began.
@@ -389,7 +417,7 @@ impl ListenerTask {
         let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
         self.paths.manage_path(&connection, PathRole::Responder, &shared.publisher, None);
         let caller = Caller { context, id, connection, shared: shared_too, gone, is_unread };
-        let (ask, left) = (ask.clone(), left.clone());
+        let (ask, left) = (self.ask.clone(), self.left.clone());
         let work = async move {
             let result = caller.run(ask).await;
             // The listener may have ended.
@@ -399,35 +427,16 @@ impl ListenerTask {
         Some((id, Task::spawn(self.context.node().runtime(), shared, work)))
     }
 
-    fn contact_event(&self, event: ContactEvent) {
-        match event {
-            ContactEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
-            }
-            ContactEvent::Lost(place, why) => {
-                self.shared.publisher.publish(Event::PlaceLost { place, why });
-            }
-            ContactEvent::Back(place) => self.shared.publisher.publish(Event::PlaceBack(place)),
-            _ => {}
+    fn contacts_changed(&mut self) {
+        let contacts = Contacts::clone(&self.contacts.borrow_and_update());
+        if !self.allowlist.set(&contacts) {
+            return;
         }
-    }
-
-    /// Applies a possible change of the contacts.
-    fn reload_contacts(&mut self) {
-        match self.allowlist.reload(self.context.node()) {
-            Ok(true) => {
-                self.endpoint.set_access_keys(self.allowlist.access_keys());
-                self.endpoint.admit_only(self.allowlist.admitted());
-                self.contacts.set_contacts(self.allowlist.pairs());
-                let context = &self.context;
-                context.callers().close_unless(|peer| context.admits(context.is_contact(peer)));
-                self.shared.publisher.publish(Event::ContactsChanged(self.allowlist.len()));
-            }
-            Ok(false) => {}
-            Err(error) => {
-                let what = format!("{error}; the previous contacts remain in effect");
-                self.shared.publisher.publish(Event::Note { path: String::new(), what });
-            }
-        }
+        let endpoint = self.paths.endpoint();
+        endpoint.set_access_keys(self.allowlist.access_keys());
+        endpoint.admit_only(self.allowlist.admitted());
+        let context = &self.context;
+        context.callers().close_unless(|peer| context.admits(context.is_contact(peer)));
+        self.shared.publisher.publish(Event::ContactsChanged(self.allowlist.len()));
     }
 }

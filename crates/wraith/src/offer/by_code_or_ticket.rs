@@ -110,7 +110,7 @@ impl OfferBuilder {
                     rediscovery.lost(receiver).await;
                 }
             }
-            let (server, events) = OfferServer::new(
+            let server = OfferServer::new(
                 node,
                 payload,
                 settings,
@@ -123,9 +123,9 @@ impl OfferBuilder {
                 theirs,
             );
             let sent = match record {
-                Some(record) => serve_with_record(record, &paths, server.run(events)).await,
+                Some(record) => serve_with_record(record, &paths, server.run()).await,
                 None => {
-                    let sent = server.run(events).await;
+                    let sent = server.run().await;
                     paths.close().await;
                     sent
                 }

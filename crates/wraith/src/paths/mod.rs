@@ -10,6 +10,7 @@
 //!   own_addresses  the addresses of this machine
 //!   observed       our addresses as relays and DHT nodes see us
 //!   path_manager   moves a connection from a relay to a direct path
+//!   presence       how contacts find the socket
 //!   symmetric_nat  hole punching if one NAT varies its ports
 //!   proxies        how relays and rendezvous servers are reached
 //!   peer_relays    which relays a peer may choose
@@ -28,6 +29,7 @@ mod observed;
 mod own_addresses;
 mod path_manager;
 mod peer_relays;
+mod presence;
 mod proxies;
 mod relays;
 mod shared;
@@ -51,12 +53,14 @@ use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
 
 use self::addresses::{guess, reachable, with_seen};
 use self::observed::ObservedAddresses;
+use self::presence::CurrentPresence;
 use self::relays::RelayTable;
 use crate::error::Error;
 use crate::event_publisher::EventPublisher;
 use crate::node::{Node, Socket};
 
 pub use self::peer_relays::{PeerRelays, UnknownPeerRelays};
+pub(crate) use self::presence::{Contacts, Presence, node_ids, pairs_of};
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
 pub(crate) use self::relays::{RelayReports, is_final};
@@ -158,6 +162,7 @@ struct Inner {
     /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
     observed: ObservedAddresses,
+    presence: CurrentPresence,
     /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
     /// The tasks that serve all roles.
@@ -179,6 +184,7 @@ impl Inner {
             sockets: further,
             closes_sockets: AtomicBool::default(),
             observed: ObservedAddresses::default(),
+            presence: CurrentPresence::default(),
             changed: watch::Sender::new(0),
             tasks: Arc::default(),
         })

@@ -45,6 +45,7 @@ mod unfinished_send;
 
 pub use allowlist::ALLOWED_MAX;
 pub use config::ConfigFile;
+pub(crate) use contacts::ContactsWatch;
 pub use contacts::{
     Contact, ContactAddress, ContactAddressError, ContactBook, ContactError, ContactName,
     ContactNameError, ContactStore, LastSeen,

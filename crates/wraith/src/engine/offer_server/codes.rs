@@ -12,7 +12,7 @@ use crate::join_code::{burned, expired};
 
 /// The two codes of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CodeKind {
+pub(crate) enum CodeKind {
     Short,
     Long,
 }

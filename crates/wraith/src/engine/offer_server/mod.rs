@@ -13,24 +13,25 @@ mod codes;
 mod long_code;
 mod sessions;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use wraith_discovery::{CodeAnnouncement, CodeEvent, TimeLimit};
+use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, PlaceError, PlaceName, TimeLimit};
 use wraith_transfer::{
-    ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError,
+    ParallelConnections, Role as Side, SendOptions, SendReport, SentRoots, TransferError,
 };
-use wraith_transport::Role as PathRole;
+use wraith_transport::{ClockDifference, Connection, Role as PathRole};
 
 use self::codes::CodeKind;
-use self::long_code::LongCodeEvent;
 use self::sessions::{LostReceiver, Session, SessionRole};
-use super::clock_reports::ClockReports;
 use super::rediscovery::Rediscovery;
 use super::retry::{ReconnectWindow, reached, reconnect_error};
+use super::role::{self, Role};
 use super::session::stop_code;
 use super::task::TaskState;
+use crate::clock_reports::ClockReports;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::Node;
 use crate::paths::SocketPaths;
@@ -39,7 +40,7 @@ use crate::report::OfferSummary;
 use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
 
-pub(crate) use self::long_code::LongCode;
+pub(crate) use self::long_code::{LongCode, LongCodeEvent};
 
 /// Messages from the threads of the transfers.
 pub(crate) enum SessionEvent {
@@ -70,7 +71,9 @@ pub(crate) struct OfferServer {
     ended_codes: Vec<CodeKind>,
     code_failure: Option<Error>,
     shared: TaskState,
+    clocks: ClockReports,
     event_tx: UnboundedSender<SessionEvent>,
+    events: UnboundedReceiver<SessionEvent>,
     sessions: Vec<Session>,
     lost_receivers: Vec<LostReceiver>,
     sent: OfferSummary,
@@ -100,7 +103,7 @@ impl OfferServer {
         code: Option<CodeAnnouncement>,
         long_code: LongCode,
         shared: TaskState,
-    ) -> (Self, UnboundedReceiver<SessionEvent>) {
+    ) -> Self {
         let (event_tx, events) = mpsc::unbounded_channel();
         let sent_roots = unfinished.sent_roots();
         let limit = settings.timeouts.first.map(TimeLimit::new);
@@ -108,7 +111,8 @@ impl OfferServer {
         let sent = OfferSummary { receivers: 0, lacking: 0, last: None, report: None };
         let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
         let (lost, closing) = (None, None);
-        let server = Self {
+        let clocks = ClockReports::new(&shared.publisher);
+        Self {
             node,
             payload,
             settings,
@@ -122,7 +126,9 @@ impl OfferServer {
             ended_codes: Vec::new(),
             code_failure: None,
             shared,
+            clocks,
             event_tx,
+            events,
             sessions,
             lost_receivers: Vec::new(),
             sent,
@@ -132,16 +138,17 @@ impl OfferServer {
             window: ReconnectWindow::new(settings_timeouts),
             lost,
             closing,
-        };
-        (server, events)
+        }
     }
 
     /// Serves until the receivers have confirmed everything, or further waiting is pointless.
-    pub async fn run(
-        mut self,
-        mut events: UnboundedReceiver<SessionEvent>,
-    ) -> Result<OfferSummary, Error> {
-        let result = self.serve_until_done(&mut events).await;
+    pub async fn run(mut self) -> Result<OfferSummary, Error> {
+        self.survey();
+        if let Some(code) = &mut self.code {
+            code.start_serving();
+        }
+        let stop = self.shared.token.clone();
+        let result = role::run(&mut self, &stop).await.and_then(|result| result);
         self.paths.endpoint().start_close();
         self.paths.endpoint().closed().await;
         let (code, long_code) = (self.code.take(), std::mem::take(&mut self.long_code));
@@ -166,85 +173,6 @@ impl OfferServer {
             self.unfinished.forget();
         }
         Ok(sent)
-    }
-
-    async fn serve_until_done(
-        &mut self,
-        events: &mut UnboundedReceiver<SessionEvent>,
-    ) -> Result<(), Error> {
-        self.survey();
-        if let Some(code) = &mut self.code {
-            code.start_serving();
-        }
-        let (endpoint, token) = (self.paths.endpoint().clone(), self.shared.token.clone());
-        let mut changes = self.paths.changes();
-        let mut clocks = ClockReports::new(Arc::clone(&self.shared.publisher));
-        loop {
-            tokio::select! {
-                // The holder of a ticket has not shown its identity.
-                refused = endpoint.clock_difference() => clocks.report(None, refused.seconds),
-                Ok(()) = changes.changed() => self.rediscovery.addresses_changed(),
-                connection = endpoint.accept() => match connection {
-                    Some(connection) => self.admit(connection),
-                    None => return Err(Error::new(ErrorKind::Other, "the socket is gone")),
-                },
-                Some(event) = events.recv() => match event {
-                    SessionEvent::SecretProven(id, instance, verdict) => {
-                        if self.admit_receiver(id, instance).await {
-                            self.manage_path(id);
-                            // The session's thread may have ended meanwhile.
-                            let _ = verdict.send(());
-                        }
-                    }
-                    SessionEvent::Accepted(id) => self.receiver_accepted(id),
-                    SessionEvent::Unreadable(error) => return Err(error.into()),
-                    SessionEvent::Ended(id, result) => {
-                        if let Some(end) = self.session_ended(id, *result, events).await {
-                            return end;
-                        }
-                    }
-                },
-                Some(event) = next_of(&mut self.code) => {
-                    if let Some(failure) = self.code_event(event, CodeKind::Short) {
-                        self.stop_all(events).await;
-                        return Err(failure);
-                    }
-                }
-                event = self.long_code.next() => match event {
-                    LongCodeEvent::Made(code) => self.long_code_made(code),
-                    LongCodeEvent::NotMade(why) => {
-                        if let Some(failure) = self.long_code_not_made(why) {
-                            self.stop_all(events).await;
-                            return Err(failure);
-                        }
-                    }
-                    LongCodeEvent::Announcement(event) => {
-                        if let Some(failure) = self.code_event(event, CodeKind::Long) {
-                            self.stop_all(events).await;
-                            return Err(failure);
-                        }
-                    }
-                },
-                () = reached(self.limit.as_mut()) => {
-                    return Err(match self.lost.take() {
-                        Some(error) => {
-                            reconnect_error(error, self.settings.timeouts.reconnect)
-                        }
-                        None => no_receiver(),
-                    });
-                }
-                () = token.cancelled() => {
-                    let is_idle = self.receivers().next().is_none();
-                    self.stop_all(events).await;
-                    return match (self.settings.receivers, is_idle) {
-                        (None, true) => Ok(()),
-                        // The last receipt arrived together with the stop request.
-                        (Some(wanted), _) if self.sent.receivers == wanted => Ok(()),
-                        _ => Err(Error::cancelled(Role::Sender)),
-                    };
-                }
-            }
-        }
     }
 
     /// Returns true if more than one receiver may come.
@@ -285,6 +213,108 @@ impl OfferServer {
     }
 }
 
+/// What an offer waits for, besides its peers.
+pub(crate) enum OfferEvent {
+    Session(SessionEvent),
+    Code(CodeEvent, CodeKind),
+    LongCodeMade(Code),
+    LongCodeNotMade(Vec<(PlaceName, PlaceError)>),
+    /// No receiver came, or came back, in time.
+    TimedOut,
+}
+
+impl Role for OfferServer {
+    type Event = OfferEvent;
+    type Output = Result<(), Error>;
+
+    fn paths(&self) -> &SocketPaths {
+        &self.paths
+    }
+
+    async fn next_event(&mut self) -> OfferEvent {
+        let Self { events, code, long_code, limit, .. } = self;
+        tokio::select! {
+            Some(event) = events.recv() => OfferEvent::Session(event),
+            event = next_of(code) => OfferEvent::Code(event, CodeKind::Short),
+            event = long_code.next() => match event {
+                LongCodeEvent::Made(code) => OfferEvent::LongCodeMade(code),
+                LongCodeEvent::NotMade(why) => OfferEvent::LongCodeNotMade(why),
+                LongCodeEvent::Announcement(event) => OfferEvent::Code(event, CodeKind::Long),
+            },
+            () = reached(limit.as_mut()) => OfferEvent::TimedOut,
+        }
+    }
+
+    async fn on_event(&mut self, event: OfferEvent) -> ControlFlow<Self::Output> {
+        let failure = match event {
+            OfferEvent::Session(SessionEvent::SecretProven(id, instance, verdict)) => {
+                if self.admit_receiver(id, instance).await {
+                    self.manage_path(id);
+                    // The session's thread may have ended meanwhile.
+                    let _ = verdict.send(());
+                }
+                None
+            }
+            OfferEvent::Session(SessionEvent::Accepted(id)) => {
+                self.receiver_accepted(id);
+                None
+            }
+            OfferEvent::Session(SessionEvent::Unreadable(error)) => {
+                return ControlFlow::Break(Err(error.into()));
+            }
+            OfferEvent::Session(SessionEvent::Ended(id, result)) => {
+                match self.session_ended(id, *result).await {
+                    Some(end) => return ControlFlow::Break(end),
+                    None => None,
+                }
+            }
+            OfferEvent::Code(event, kind) => self.code_event(event, kind),
+            OfferEvent::LongCodeMade(code) => {
+                self.long_code_made(code);
+                None
+            }
+            OfferEvent::LongCodeNotMade(why) => self.long_code_not_made(why),
+            OfferEvent::TimedOut => {
+                return ControlFlow::Break(Err(match self.lost.take() {
+                    Some(error) => reconnect_error(error, self.settings.timeouts.reconnect),
+                    None => no_receiver(),
+                }));
+            }
+        };
+        match failure {
+            Some(failure) => {
+                self.stop_all().await;
+                ControlFlow::Break(Err(failure))
+            }
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn on_connection(&mut self, connection: Connection) {
+        self.admit(connection);
+    }
+
+    fn on_clock_difference(&mut self, refused: ClockDifference) {
+        // The holder of a ticket has not shown its identity.
+        self.clocks.report(None, refused.seconds);
+    }
+
+    fn on_addresses_changed(&mut self) {
+        self.rediscovery.addresses_changed();
+    }
+
+    async fn on_stop(&mut self) -> Self::Output {
+        let is_idle = self.receivers().next().is_none();
+        self.stop_all().await;
+        match (self.settings.receivers, is_idle) {
+            (None, true) => Ok(()),
+            // The last receipt arrived together with the stop request.
+            (Some(wanted), _) if self.sent.receivers == wanted => Ok(()),
+            _ => Err(Error::cancelled(Side::Sender)),
+        }
+    }
+}
+
 /// Ends all transfers when the work ends in any way. Their threads notice by the closed connection.
 impl Drop for OfferServer {
     fn drop(&mut self) {
@@ -299,15 +329,14 @@ impl Drop for OfferServer {
     }
 }
 
-async fn next_of(code: &mut Option<CodeAnnouncement>) -> Option<CodeEvent> {
-    match code {
-        Some(code) => match code.next_event().await {
-            Some(event) => Some(event),
-            // All places have ended; running sessions continue.
-            None => std::future::pending().await,
-        },
-        None => std::future::pending().await,
+/// Returns the next event of a code; waits for ever if all its places have ended.
+pub(crate) async fn next_of(code: &mut Option<CodeAnnouncement>) -> CodeEvent {
+    if let Some(code) = code
+        && let Some(event) = code.next_event().await
+    {
+        return event;
     }
+    std::future::pending().await
 }
 
 fn no_receiver() -> Error {

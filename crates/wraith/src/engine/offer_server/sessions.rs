@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::TimeLimit;
@@ -298,7 +297,6 @@ impl OfferServer {
         &mut self,
         id: u64,
         result: Result<SendReport, TransferError>,
-        events: &mut UnboundedReceiver<SessionEvent>,
     ) -> Option<Result<(), Error>> {
         let at = self.sessions.iter().position(|s| s.id == id)?;
         let session = self.sessions.remove(at);
@@ -316,7 +314,7 @@ impl OfferServer {
         }
         self.share_rate();
         let end = match result {
-            Ok(report) => self.receiver_done(&session, report, events).await,
+            Ok(report) => self.receiver_done(&session, report).await,
             Err(TransferError::Postponed) => {
                 let number = self.is_several().then_some(id);
                 self.shared.publisher.publish_for(number, Event::OfferPostponed);
@@ -362,7 +360,7 @@ impl OfferServer {
         };
         if end.is_none() && self.receivers().next().is_none() {
             if let Some(failure) = self.closing.take() {
-                self.stop_all(events).await;
+                self.stop_all().await;
                 return Some(Err(failure));
             }
             self.limit = self.settings.timeouts.first.map(TimeLimit::new);
@@ -376,7 +374,6 @@ impl OfferServer {
         &mut self,
         session: &Session,
         report: SendReport,
-        events: &mut UnboundedReceiver<SessionEvent>,
     ) -> Option<Result<(), Error>> {
         let receiver = self.count(session, report);
         if !self.is_several() {
@@ -388,7 +385,7 @@ impl OfferServer {
             self.shared.publisher.publish(Event::Served { done, of: self.settings.receivers });
             return None;
         }
-        self.stop_all(events).await;
+        self.stop_all().await;
         Some(Ok(()))
     }
 
@@ -451,14 +448,14 @@ impl OfferServer {
     }
 
     /// Notifies every peer that this side stops, and waits until they are notified.
-    pub(super) async fn stop_all(&mut self, events: &mut UnboundedReceiver<SessionEvent>) {
+    pub(super) async fn stop_all(&mut self) {
         for session in &self.sessions {
             session.options.cancel.cancel();
             session.connection.close(close::CANCELLED, "");
         }
         let deadline = Instant::now() + LAST_WAIT;
         while !self.sessions.is_empty() {
-            match timeout_at(deadline, events.recv()).await {
+            match timeout_at(deadline, self.events.recv()).await {
                 Ok(Some(SessionEvent::Ended(id, result))) => {
                     let Some(at) = self.sessions.iter().position(|s| s.id == id) else { continue };
                     let session = self.sessions.remove(at);

@@ -7,8 +7,10 @@ mod address;
 mod book;
 mod name;
 mod store;
+mod watch;
 
 pub use address::{ContactAddress, ContactAddressError};
 pub use book::{Contact, ContactBook, ContactError, LastSeen};
 pub use name::{ContactName, ContactNameError};
 pub use store::ContactStore;
+pub(crate) use watch::ContactsWatch;

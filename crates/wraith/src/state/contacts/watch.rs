@@ -27,7 +27,7 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A watch of the contacts file (see the module docs).
 #[derive(Debug)]
-pub(super) enum ContactsWatch {
+pub(crate) enum ContactsWatch {
     Told(AsyncFd<OwnedFd>),
     /// The kernel's limit of watches is reached.
     Unwatched,

@@ -2,7 +2,8 @@
 //! §3.4).
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,26 +16,34 @@ use crate::event_publisher::EventPublisher;
 /// fill the screen.
 const INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Publishes at most one report per peer and hour. Holds at most one entry per contact.
-#[derive(Debug)]
+/// Publishes at most one report per peer and hour. Holds at most one entry per contact. Clones are
+/// handles of the same reports.
+#[derive(Clone, Debug)]
 pub(crate) struct ClockReports {
-    publisher: Arc<EventPublisher>,
-    reported: HashMap<Option<NodeId>, Instant>,
+    publisher: Weak<EventPublisher>,
+    reported: Arc<Mutex<HashMap<Option<NodeId>, Instant>>>,
 }
 
 impl ClockReports {
-    pub fn new(publisher: Arc<EventPublisher>) -> Self {
-        Self { publisher, reported: HashMap::new() }
+    /// Creates reports for this publisher, as long as it lives.
+    pub fn new(publisher: &Arc<EventPublisher>) -> Self {
+        Self { publisher: Arc::downgrade(publisher), reported: Arc::default() }
     }
 
     /// Reports that the clock of `peer` was ahead of this machine's by `seconds`. `None`: the peer
     /// has shown an access key, but not its identity.
-    pub fn report(&mut self, peer: Option<NodeId>, seconds: i64) {
+    pub fn report(&self, peer: Option<NodeId>, seconds: i64) {
         let now = Instant::now();
-        self.reported.retain(|_, at| now - *at < INTERVAL);
-        if let std::collections::hash_map::Entry::Vacant(entry) = self.reported.entry(peer) {
-            entry.insert(now);
-            self.publisher.publish(Event::ClocksDiffer { peer, seconds });
+        let is_new = {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.retain(|_, at| now - *at < INTERVAL);
+            let entry = reported.entry(peer);
+            let is_new = matches!(entry, Entry::Vacant(_));
+            entry.or_insert(now);
+            is_new
+        };
+        if let Some(publisher) = self.publisher.upgrade().filter(|_| is_new) {
+            publisher.publish_beside(None, Event::ClocksDiffer { peer, seconds });
         }
     }
 }
@@ -60,8 +69,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_is_reported_once_an_hour() {
         let reported = Arc::new(Reported::default());
-        let publisher = EventPublisher::new(Some(Arc::clone(&reported) as _));
-        let mut reports = ClockReports::new(Arc::new(publisher));
+        let publisher = Arc::new(EventPublisher::new(Some(Arc::clone(&reported) as _)));
+        let reports = ClockReports::new(&publisher);
         let bob = Some(NodeId([1; 32]));
         for _ in 0..3 {
             reports.report(bob, -100);
