@@ -28,6 +28,7 @@ use wraith_crypto::identity::NodeId;
 use wraith_crypto::kdf;
 
 use crate::Capability;
+use crate::reach::Reach;
 use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
 
 /// Version of a ticket without relays.
@@ -163,6 +164,14 @@ impl Ticket {
         relays.truncate(MAX_RELAYS);
         self.relays = relays;
         self.fitted()
+    }
+
+    /// Returns the same ticket with these addresses and relays.
+    #[must_use]
+    pub fn at(&self, reach: Reach) -> Self {
+        let Reach { mut addresses, relays } = reach;
+        addresses.truncate(MAX_ADDRESSES);
+        Self { addresses, ..self.clone() }.with_relays(relays)
     }
 
     /// Drops addresses until the ticket has its longest length at most.

@@ -234,6 +234,13 @@ impl Endpoint {
         let _ = block_on_timeout(self.closed(), CLOSE_WAIT_MAX + Duration::from_secs(1));
     }
 
+    /// Accepts no more peers through this door, and closes the connections that were not accepted
+    /// yet. The others stay open.
+    pub fn stop_accepting(&self) {
+        lock(&self.shared().state).released = true;
+        self.shared().notify_io();
+    }
+
     /// Starts closing as [`close`](Self::close) does, without waiting.
     pub fn start_close(&self) {
         self.shared().update(|state| state.closing = true);

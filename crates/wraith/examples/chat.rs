@@ -1,27 +1,37 @@
-//! Sends lines and datagrams over a raw connection. `cargo run --example chat` prints a ticket and
-//! waits; `… -- TICKET` connects.
+//! Sends lines and datagrams over a raw connection. `cargo run --example chat` prints a code and a
+//! ticket, and waits; `… -- CODE` or `… -- TICKET` connects.
 //!
 //! Each side sends its standard input and prints the received bytes, until both inputs have ended.
 
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
-use wraith::{Node, Ticket};
+use wraith::{Code, Node, ServiceAddress};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::builder().build()?;
     let (connection, mut send, mut receive) = match std::env::args().nth(1) {
-        Some(ticket) => {
-            let ticket: Ticket = ticket.parse()?;
-            let connection = node.connect(ticket).open().await?;
+        Some(invitation) => {
+            let to = match Code::looks_like(&invitation) {
+                true => ServiceAddress::Code(invitation.parse()?),
+                false => ServiceAddress::Ticket(invitation.parse()?),
+            };
+            let connection = node.connect(to).open().await?;
             let (mut send, receive) = connection.open_stream().await?;
             // The other side sees a stream only when its first bytes arrive.
             AsyncWriteExt::write_all(&mut send, b"[connected]\n").await?;
             (connection, send, receive)
         }
         None => {
-            let mut service = node.serve().start()?;
-            println!("{}", service.ticket());
-            let connection = service.accept().await.ok_or("the socket is gone")?;
+            // Whichever of the two a peer uses: both services share one socket.
+            let mut by_ticket = node.serve().start().await?;
+            println!("{}", by_ticket.ticket().expect("it is by ticket"));
+            let mut by_code = node.serve().by_code().start().await?;
+            println!("{}", by_code.code().expect("a short code is made at once"));
+            let connection = tokio::select! {
+                connection = by_ticket.accept() => connection,
+                connection = by_code.accept() => connection,
+            };
+            let connection = connection.ok_or("the service has ended")?;
             let (send, receive) = connection.accept_stream().await?;
             (connection, send, receive)
         }

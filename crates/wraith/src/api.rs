@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use wraith_discovery::Ticket;
-
 use crate::fetch::{FetchBuilder, Source, Target};
 use crate::invite::InvitationBuilder;
 use crate::listen::ListenBuilder;
 use crate::node::Node;
 use crate::offer::OfferBuilder;
 use crate::payload::Payload;
-use crate::service::{ConnectBuilder, ServiceBuilder};
+use crate::service::{ConnectBuilder, ServiceAddress, ServiceBuilder};
 
 impl Node {
     /// Offers files, folders or a stream, either by code or ticket or to a contact.
@@ -88,13 +86,13 @@ impl Node {
         ListenBuilder::new(self.clone(), into.into())
     }
 
-    /// Accepts raw connections from peers that have the ticket.
+    /// Accepts raw connections from peers that have the ticket or code, or from contacts.
     pub fn serve(&self) -> ServiceBuilder {
         ServiceBuilder::new(self.clone())
     }
 
-    /// Connects to a [`Service`](crate::Service) by its ticket.
-    pub fn connect(&self, to: Ticket) -> ConnectBuilder {
-        ConnectBuilder::new(self.clone(), to)
+    /// Connects to a [`Service`](crate::Service) by its ticket or code, or to one of a contact.
+    pub fn connect(&self, to: impl Into<ServiceAddress>) -> ConnectBuilder {
+        ConnectBuilder::new(self.clone(), to.into())
     }
 }

@@ -43,6 +43,27 @@ fn gift(world: &World) -> std::path::PathBuf {
     gift
 }
 
+/// The usual port of the identity, which a listener has, would link the offer with the listener.
+#[test]
+fn an_offer_by_code_of_the_program_has_a_port_of_its_own() {
+    let _network = lan::own_network();
+    let world = World::new();
+    let mut ports = Vec::new();
+    for more in [&["--lan", "lo"][..], &["--lan", "lo", "--ticket"]] {
+        let mut command = world.wraith("sender");
+        command.args(["send", "--json", "--new"]).args(more).arg(gift(&world));
+        let mut sender = Process::start("send", &mut command);
+        let ready = sender.event("ready");
+        let node_id: wraith_crypto::NodeId = ready["node_id"].as_str().unwrap().parse().unwrap();
+        let address = ready["addresses"][0].as_str().unwrap().parse::<std::net::SocketAddr>();
+        let port = address.unwrap().port();
+        assert_ne!(port, wraith_discovery::contact::usual_port(node_id));
+        ports.push(port);
+        drop(sender);
+    }
+    assert_ne!(ports[0], ports[1]);
+}
+
 #[test]
 fn an_offer_shows_sender_size_target_and_risky_entries() {
     let world = World::new();

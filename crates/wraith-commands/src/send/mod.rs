@@ -161,7 +161,7 @@ fn builder(
         node.offer(payload).observer(Arc::clone(narrator) as _).delta(!args.whole_file);
     builder = builder.sync(!args.no_sync).reconnect(Duration::from_secs(args.reconnect));
     // The receiver's user runs the same command again.
-    builder = builder.keep_place(true);
+    builder = builder.keep_place(true).isolated();
     if args.ticket {
         builder = builder.by_ticket();
     }

@@ -61,6 +61,25 @@ fn a_closed_door_ends_its_connections_and_leaves_those_of_others() {
 }
 
 #[test]
+fn a_door_that_stops_accepting_keeps_its_connections() {
+    let (server, client) = (endpoint(2, V4), endpoint(1, V4));
+    let one = server.open_door(door(1));
+    let peer = dial(&client, &server, 1).unwrap();
+    let accepted = run(one.accept()).unwrap();
+    let unclaimed = dial(&client, &server, 1).unwrap();
+    one.stop_accepting();
+    assert!(matches!(run(unclaimed.closed()), CloseReason::Peer { code: 0, .. }));
+    let addresses = [server.local_addr()];
+    let access_key = key(1);
+    let late = client.connect(&addresses, node_id(2), &access_key);
+    assert!(block_on_timeout(late, Duration::from_millis(500)).is_none(), "no answer");
+    let (mut send, _) = run(peer.open_stream()).unwrap();
+    run(send.write_all(b"still here")).unwrap();
+    let (_, mut recv) = run(accepted.accept_stream()).unwrap();
+    assert_eq!(&run(recv.read_chunk()).unwrap().unwrap()[..], b"still here");
+}
+
+#[test]
 fn a_gone_door_is_silent() {
     let server = endpoint(2, V4);
     drop(server.open_door(door(1)));

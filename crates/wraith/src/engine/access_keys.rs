@@ -23,7 +23,12 @@ pub(crate) struct AccessKeys {
 impl AccessKeys {
     /// Returns the keys for the holder of a ticket.
     pub fn of_ticket(capability: &Capability, peer: NodeId) -> Self {
-        Self { ours: AccessKey::of_ticket(capability.as_bytes(), peer), public: None }
+        Self::only(AccessKey::of_ticket(capability.as_bytes(), peer))
+    }
+
+    /// Returns the only key under which the peer may answer.
+    pub fn only(access_key: AccessKey) -> Self {
+        Self { ours: access_key, public: None }
     }
 
     /// Returns the keys for calling a listener, which may have us among its contacts, or admit all

@@ -16,6 +16,7 @@
 
 pub(crate) mod access_keys;
 pub(crate) mod attempt;
+pub(crate) mod codes;
 pub(crate) mod consent;
 pub(crate) mod dial;
 pub(crate) mod narrow_path;

@@ -2,15 +2,15 @@
 
 use wraith_discovery::record::{TicketRecord, publish_ticket};
 
-use super::code::{deliver_ticket, make_code, make_long_code};
+use super::deliver::deliver_ticket;
 use super::handle::{Offer, PublishedOffer};
 use super::prepared::PreparedOffer;
 use super::{OfferBuilder, OfferTarget};
+use crate::engine::codes::Codes;
 use crate::engine::offer_server::{LongCode, OfferServer};
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
-use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::no_place;
 use crate::node::{ANY_ADDRESS, reachable_places};
@@ -47,27 +47,26 @@ impl OfferBuilder {
                 }
             }
             OfferTarget::Code => {
-                let made = make_code(&node, &prepared, &settings, life, &shared).await?;
-                long_code = make_long_code(&node, &prepared, &settings, life, &shared);
-                if made.places().is_empty() && long_code.is_pending() {
-                    shared.publisher.publish(Event::MakingLongCode(node.places().store_names()));
-                    let why = long_code.made().await;
-                    if long_code.is_none() {
-                        shared.publisher.publish(Event::NoLongCode(why));
+                let make = |includes_observed| prepared.ticket_maker(&shared, includes_observed);
+                let made = Codes::make(
+                    &node,
+                    &prepared.paths,
+                    make,
+                    settings.receivers,
+                    life,
+                    &shared.publisher,
+                );
+                let made = made.await?;
+                if made.are_none() {
+                    no_code = Some(no_place(&made.short));
+                    // A ticket for delivery by code is useless without a code, except for receivers
+                    // of an earlier run. Make a bearer ticket.
+                    if prepared.unfinished.allowed().is_some_and(|allowed| allowed.is_empty()) {
+                        prepared.withdraw().await;
+                        prepared = prepare(&Recipient::Bearer)?;
                     }
                 }
-                match made.places().is_empty() && long_code.is_none() {
-                    true => {
-                        no_code = Some(no_place(&made));
-                        // A ticket for delivery by code is useless without a code, except for
-                        // receivers of an earlier run. Make a bearer ticket.
-                        if prepared.unfinished.allowed().is_some_and(|allowed| allowed.is_empty()) {
-                            prepared.withdraw().await;
-                            prepared = prepare(&Recipient::Bearer)?;
-                        }
-                    }
-                    false => code = Some(made).filter(|made| !made.places().is_empty()),
-                }
+                (code, long_code) = made.into_parts();
             }
             _ => {}
         }

@@ -3,12 +3,12 @@
 //! ```text
 //!   by_code_or_ticket  waits for receivers with the code or ticket   to_contact  dials a contact
 //!   ├── prepared     the socket, its paths, the ticket
-//!   ├── code         delivers the ticket
+//!   ├── deliver      hands the ticket to a receiver that made the code
 //!   └── unfinished   the part that survives a crash (for both)
 //! ```
 
 mod by_code_or_ticket;
-mod code;
+mod deliver;
 mod handle;
 mod prepared;
 mod to_contact;

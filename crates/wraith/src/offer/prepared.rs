@@ -1,10 +1,10 @@
 //! Prepares an offer before any receiver can connect: the socket, the paths to it, and the ticket
 //! that names these paths.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use wraith_discovery::{MakeTicket, Reach, Ticket};
+use wraith_discovery::{MakeTicket, Ticket};
 use wraith_transport::AccessKey;
 use zeroize::Zeroizing;
 
@@ -62,7 +62,7 @@ impl PreparedOffer {
     /// shown.
     pub async fn complete_ticket(&mut self) {
         self.paths.wait_until_ready().await;
-        self.ticket = ticket_of(&self.ticket, &self.paths, None);
+        self.ticket = self.paths.with_reach(&self.ticket, None);
     }
 
     /// Returns the function that builds the ticket for a receiver that proved the words of a code.
@@ -83,18 +83,10 @@ impl PreparedOffer {
             }
             is_admitted.then(|| {
                 let seen = seen.filter(|_| includes_observed);
-                Zeroizing::new(ticket_of(&ticket, &paths, seen).encode())
+                Zeroizing::new(paths.with_reach(&ticket, seen).encode())
             })
         })
     }
-}
-
-/// Returns the ticket of the same offer with the current addresses.
-fn ticket_of(ticket: &Ticket, paths: &SocketPaths, seen: Option<IpAddr>) -> Ticket {
-    let Reach { addresses, relays } = paths.reach(seen);
-    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
-        .with_relays(relays)
-        .with_suites(ticket.suites())
 }
 
 /// Opens the paths on the port of the interrupted run of this offer, if there was one, so that its

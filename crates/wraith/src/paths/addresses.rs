@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use wraith_discovery::{MAX_ADDRESSES, Ticket};
+use wraith_discovery::{MAX_ADDRESSES, Reach, Ticket};
 
 use super::own_addresses::own_addresses;
 
@@ -83,9 +83,7 @@ pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket
         addresses.retain(|address| *address != from);
         addresses.insert(0, from);
     }
-    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
-        .with_relays(ticket.relays().to_vec())
-        .with_suites(ticket.suites())
+    ticket.at(Reach { addresses, relays: ticket.relays().to_vec() })
 }
 
 #[cfg(test)]

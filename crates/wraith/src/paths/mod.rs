@@ -46,7 +46,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
-use wraith_discovery::{MakeReach, Reach, RelayAddr};
+use wraith_discovery::{MakeReach, Reach, RelayAddr, Ticket};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
@@ -292,6 +292,11 @@ impl SocketPaths {
         Reach { addresses: self.addresses(observed_ip), relays: self.mailboxes() }
     }
 
+    /// Returns `ticket` with our current addresses and mailboxes.
+    pub fn with_reach(&self, ticket: &Ticket, observed_ip: Option<IpAddr>) -> Ticket {
+        ticket.at(self.reach(observed_ip))
+    }
+
     /// Returns a function that evaluates [`Self::reach`] later.
     pub fn make_reach(&self) -> MakeReach {
         let paths = self.unguarded();
@@ -377,6 +382,17 @@ impl SocketPaths {
         let (paths, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
         let events = path.events();
         self.spawn(path_manager::manage_path(paths, path, events, role, publisher, receiver));
+    }
+
+    /// Manages the path of a connection that its user owns, until the connection ends. The role's
+    /// sockets and relays live as long, whatever becomes of the role.
+    pub fn keep_open(&self, connection: &Connection, role: Role, publisher: &Arc<EventPublisher>) {
+        self.manage_path(connection, role, publisher, None);
+        let (paths, mut events) = (self.clone(), connection.path().events());
+        self.inner.node.runtime().spawn(async move {
+            while events.next().await.is_ok() {}
+            drop(paths);
+        });
     }
 
     /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the

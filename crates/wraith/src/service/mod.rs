@@ -1,32 +1,42 @@
-//! Raw connections: a peer that has the ticket of a [`Service`] gets an authenticated, encrypted
+//! Raw connections: a peer that is invited to a [`Service`] gets an authenticated, encrypted
 //! [`Connection`] with streams and datagrams.
 //!
-//! The ticket's capability (16 secret random bytes) selects the service. The dialler sends it
-//! first, on a stream of its own (SPEC §10.12). A dialler that does not send it gets nothing.
+//! ```text
+//!   role       the running service: its door, its codes, how it is found
+//!   connect    the other side: finds the service and dials it
+//! ```
+//!
+//! A service is found as an offer is: by its ticket, by a code that delivers the ticket, or by a
+//! contact that knows its name; directly, through NATs, or through a relay.
+//!
+//! Each service has an access key per invitation, so the door shows for which service a peer came.
+//! The dialler then sends a secret of the same invitation, on a stream of its own (SPEC §10.12). A
+//! dialler that does not send it gets nothing.
 
-use std::collections::VecDeque;
+mod connect;
+mod role;
+
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
-use wraith_discovery::{Capability, Places, Ticket, TicketKind, TimeLimit};
-use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
-use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
-use wraith_transport::{AccessKey, Connection, Door};
+use tokio::sync::mpsc::Receiver;
+use wraith_crypto::kdf;
+use wraith_discovery::contact::ContactPair;
+use wraith_discovery::{Capability, Code, PlaceError, PlaceName, Ticket};
+use wraith_transport::Connection;
 use zeroize::Zeroizing;
 
-use crate::engine::access_keys::AccessKeys;
-use crate::engine::dial::Dialler;
-use crate::error::{Cause, Error, ErrorKind};
-use crate::node::{KeyHistory, Node};
-use crate::paths::{Binding, SocketPaths};
+use crate::engine::task::Task;
+use crate::error::{Error, ErrorKind};
+use crate::event_publisher::Events;
+use crate::node::Node;
 
-/// Default time limit for dialling a service.
-const DIAL: Duration = Duration::from_secs(10);
-/// Maximum number of callers that have not yet sent a capability.
-const STRANGERS_MAX: usize = 64;
+pub use self::connect::{ConnectBuilder, ServiceAddress};
+
+/// Maximum length of a service's name in bytes.
+const NAME_BYTES_MAX: usize = 255;
 
 /// Configures a [`Service`].
 #[must_use = "the service does nothing before start()"]
@@ -34,12 +44,66 @@ const STRANGERS_MAX: usize = 64;
 pub struct ServiceBuilder {
     node: Node,
     capability: Option<Capability>,
+    callers: Callers,
     bind: Option<SocketAddr>,
+    is_isolated: bool,
+    life: Option<Duration>,
+}
+
+/// Who is invited to a service.
+#[derive(Clone, Debug)]
+enum Callers {
+    /// Peers with the ticket.
+    Ticket,
+    /// As many peers as the code has uses; `None` means any number.
+    Code(Option<u32>),
+    /// Contacts that know the name.
+    Contacts(String),
 }
 
 impl ServiceBuilder {
     pub(crate) fn new(node: Node) -> Self {
-        Self { node, capability: None, bind: None }
+        Self {
+            node,
+            capability: None,
+            callers: Callers::Ticket,
+            bind: None,
+            is_isolated: false,
+            life: None,
+        }
+    }
+
+    /// Invites every peer that has the ticket. This is the default.
+    pub fn by_ticket(mut self) -> Self {
+        self.callers = Callers::Ticket;
+        self
+    }
+
+    /// Makes a code that delivers the ticket to one peer, or to as many as
+    /// [`callers`](Self::callers) says. Each of them can connect any number of times.
+    pub fn by_code(mut self) -> Self {
+        self.callers = Callers::Code(Some(1));
+        self
+    }
+
+    /// Sets the number of peers that can use the code; `None` means any number. Implies
+    /// [`by_code`](Self::by_code).
+    pub fn callers(mut self, callers: Option<u32>) -> Self {
+        self.callers = Callers::Code(callers.map(|callers| callers.max(1)));
+        self
+    }
+
+    /// Sets the lifetime of the code. Default: one hour, or one day for any number of callers.
+    pub fn expires(mut self, life: Duration) -> Self {
+        self.life = Some(life);
+        self
+    }
+
+    /// Invites all contacts of the node, under a name that both sides know (1 to 255 bytes). A
+    /// contact that is added later can connect at once; one that is removed gets no answer.
+    pub fn for_contacts(mut self, name: impl Into<String>) -> Self {
+        self.callers = Callers::Contacts(name.into());
+        self
     }
 
     /// Sets the capability that the ticket contains. Default: a new one each time. The same
@@ -49,172 +113,110 @@ impl ServiceBuilder {
         self
     }
 
-    /// Sets the listening address. Default: all local addresses, on a port chosen by the system.
+    /// Sets the listening address, of a socket for this service alone. Default: the socket of the
+    /// node.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
+        self.isolated()
+    }
+
+    /// Gives the service a socket of its own, on a port chosen by the system. Without this, the
+    /// node's offers, listeners and services share one socket, so a peer and an observer of the
+    /// network can see that they belong together.
+    pub fn isolated(mut self) -> Self {
+        self.is_isolated = true;
         self
     }
 
     /// Starts to accept connections.
     ///
     /// # Errors
-    /// Listening on the address failed, or the system provides no socket or no randomness.
-    pub fn start(self) -> Result<Service, Error> {
-        let Self { node, capability, bind } = self;
-        node.check_open()?;
-        let (capability, history) = match capability {
-            Some(capability) => (capability, KeyHistory::Used),
-            None => (new_capability()?, KeyHistory::New),
-        };
-        let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
-        let binding = bind.map_or(Binding::Accepting { port: None }, Binding::Own);
-        let paths = SocketPaths::open(&node, binding, node.door(vec![access_key], history))?;
-        let ticket = Ticket::new(node.id(), capability, paths.addresses(None)).of_service();
-        let closed = node.tasks().token().clone();
-        Ok(Service { ticket, paths, pending: PendingCallers::default(), closed })
+    /// Listening on the address failed, no meeting place is available for the code, the contacts
+    /// cannot be read, the name is empty or too long, or the system provides no socket or no
+    /// randomness.
+    pub async fn start(self) -> Result<Service, Error> {
+        self.node.check_open()?;
+        if let Callers::Contacts(name) = &self.callers {
+            check_name(name)?;
+        }
+        role::start(self).await
     }
 }
 
-fn new_capability() -> Result<Capability, Error> {
-    let mut secret = Zeroizing::new([0; Capability::LEN]);
-    getrandom::fill(&mut *secret)
-        .map_err(|error| Error::new(ErrorKind::Other, format!("no randomness: {error}")))?;
-    Ok(Capability::from_bytes(*secret))
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        let message = format!("the name of a service has 1 to {NAME_BYTES_MAX} bytes");
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok(())
 }
 
-/// Accepts raw connections from peers that have its ticket, until it is dropped. Connections that
-/// it returned stay open.
+/// Derives the secret of a service for one contact, which has the role of a capability (SPEC §12.5).
+fn contact_secret(pair: &ContactPair, name: &str) -> Zeroizing<[u8; 32]> {
+    let parts = [&pair.secret()[..], name.as_bytes()];
+    Zeroizing::new(kdf::derive_parts("wraith/2 service of a contact", &parts))
+}
+
+/// Accepts raw connections from invited peers, until it is dropped. Connections that it returned
+/// stay open.
 #[derive(Debug)]
 pub struct Service {
-    ticket: Ticket,
-    paths: SocketPaths,
-    pending: PendingCallers,
-    /// Cancelled when the node is closed.
-    closed: CancellationToken,
+    ticket: Option<Ticket>,
+    code: Option<Code>,
+    address: SocketAddr,
+    places: Vec<PlaceName>,
+    missing: Vec<(PlaceName, PlaceError)>,
+    connections: Receiver<Connection>,
+    /// The end of the service also closes the connections that it returned.
+    closes_all: Arc<AtomicBool>,
+    task: Task<()>,
 }
 
 impl Service {
-    /// Returns the ticket for peers to connect with. It is a secret.
-    pub fn ticket(&self) -> &Ticket {
-        &self.ticket
+    /// Returns the ticket for peers to connect with; `None` for a service for contacts. It is a
+    /// secret. It has the addresses at the time of the start.
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.ticket.as_ref()
     }
 
-    /// Returns the next connection of a peer that has the ticket. `None`: the node was closed
-    /// ([`Node::close`]). Cancel-safe.
+    /// Returns the code for peers to connect with, if the service has one.
+    /// [`Event::LongCode`](crate::Event::LongCode) reports a code that takes longer to make.
+    pub fn code(&self) -> Option<&Code> {
+        self.code.as_ref()
+    }
+
+    /// Returns the listening address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the meeting places at which peers with the code, or contacts, can find the service.
+    pub fn places(&self) -> &[PlaceName] {
+        &self.places
+    }
+
+    /// Returns the configured places at which they cannot find it, and why.
+    pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
+        &self.missing
+    }
+
+    /// Returns a stream of events: of codes, meeting places, relays and paths. The first stream
+    /// starts with the first event.
+    pub fn events(&self) -> Events {
+        self.task.events()
+    }
+
+    /// Returns the next connection of an invited peer. `None`: the node was closed
+    /// ([`Node::close`]), or no code is valid any more and no peer has used one. Cancel-safe.
     pub async fn accept(&mut self) -> Option<Connection> {
-        loop {
-            tokio::select! {
-                () = self.closed.cancelled() => return None,
-                connection = self.paths.endpoint().accept() => {
-                    let capability = self.ticket.capability().clone();
-                    self.pending.add(authorize(connection?, capability));
-                }
-                Some(caller) = self.pending.tasks.join_next() => {
-                    if let Ok(Some(connection)) = caller {
-                        return Some(connection);
-                    }
-                }
-            }
-        }
+        self.connections.recv().await
     }
 
     /// Ends the service gracefully. Accepts no more callers, delivers the finished streams of its
     /// connections, also of those that [`Self::accept`] returned, closes these connections, and
     /// waits for that, at most 3 s.
     pub async fn close(self) {
-        self.paths.close().await;
-    }
-}
-
-/// Returns the connection if its peer sends the right capability in time.
-async fn authorize(connection: Connection, capability: Capability) -> Option<Connection> {
-    let received =
-        timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
-    let is_right = Capability::from_bytes(received) == capability;
-    if !is_right {
-        connection.close(close::WRONG_SECRET, "");
-    }
-    is_right.then_some(connection)
-}
-
-/// Callers that have not sent the capability yet. A new caller evicts the oldest. A legitimate
-/// caller needs one round trip, so silent strangers cannot keep it out.
-#[derive(Debug, Default)]
-struct PendingCallers {
-    tasks: JoinSet<Option<Connection>>,
-    oldest_first: VecDeque<AbortHandle>,
-}
-
-impl PendingCallers {
-    fn add(&mut self, caller: impl Future<Output = Option<Connection>> + Send + 'static) {
-        self.oldest_first.retain(|task| !task.is_finished());
-        if self.oldest_first.len() >= STRANGERS_MAX
-            && let Some(oldest) = self.oldest_first.pop_front()
-        {
-            // Dropping the task drops its connection, which closes it.
-            oldest.abort();
-        }
-        self.oldest_first.push_back(self.tasks.spawn(caller));
-    }
-}
-
-/// Configures a connection to a [`Service`].
-#[must_use = "the builder does nothing before open()"]
-#[derive(Debug)]
-pub struct ConnectBuilder {
-    node: Node,
-    ticket: Ticket,
-    timeout: Duration,
-}
-
-impl ConnectBuilder {
-    pub(crate) fn new(node: Node, ticket: Ticket) -> Self {
-        Self { node, ticket, timeout: DIAL }
-    }
-
-    /// Sets the time limit for dialling the service. Default: 10 s.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// Connects to the addresses of the ticket. Dropping the future cancels the attempt. A service
-    /// that does not recognise the ticket's capability soon closes the connection with
-    /// [`close::WRONG_SECRET`].
-    ///
-    /// # Errors
-    /// The ticket is of an offer, or no address of the service answered.
-    pub async fn open(self) -> Result<Connection, Error> {
-        let Self { node, ticket, timeout } = self;
-        node.check_open()?;
-        if ticket.kind() != TicketKind::Service {
-            let message = "this ticket is of an offer, not of a service: fetch it";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
-        let addresses = ticket.addresses().to_vec();
-        let capability = ticket.capability().as_bytes();
-        let mut dialler = Dialler {
-            paths: SocketPaths::open(&node, Binding::Dialling, Door::default())?,
-            peer: ticket.node_id(),
-            access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-            addresses: addresses.clone(),
-            relays: Vec::new(),
-            stored_call: None,
-            capability: None,
-            names: Vec::new(),
-            // A service shares no secret with a caller that would let them meet at a meeting place.
-            pair: None,
-            places: Places::default(),
-            search_after: Duration::ZERO,
-        };
-        let dialled = dialler.dial(Some(&mut TimeLimit::new(timeout))).await.map_err(|why| {
-            let message = format!("the service cannot be reached: {}", why.error);
-            Error::because(ErrorKind::NotFound, message, Cause::Unreachable(addresses))
-        })?;
-        let connection = dialled.connection;
-        if !send_dialler_hello(&connection, capability).await {
-            return Err(Error::new(ErrorKind::NetworkLost, "the connection was lost at once"));
-        }
-        Ok(connection)
+        self.closes_all.store(true, Ordering::Release);
+        drop(self.task.cancel().await);
     }
 }

@@ -200,9 +200,9 @@ async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
             drop(offer);
         }
         _ => {
-            let mut service = sending.serve().start().unwrap();
+            let mut service = sending.serve().start().await.unwrap();
             let connection =
-                within(receiving.connect(service.ticket().clone()).open()).await.unwrap();
+                within(receiving.connect(service.ticket().unwrap().clone()).open()).await.unwrap();
             let accepted = tokio::time::timeout(moment, service.accept()).await;
             drop((service, connection, accepted));
         }
@@ -245,8 +245,9 @@ fn handles_can_be_dropped_outside_of_any_runtime() {
         let asking = node().fetch(ticket, folder.path().join("to")).request_offer();
         let listener =
             within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
-        let mut service = node().serve().start().unwrap();
-        let connection = within(node().connect(service.ticket().clone()).open()).await.unwrap();
+        let mut service = node().serve().start().await.unwrap();
+        let connection =
+            within(node().connect(service.ticket().unwrap().clone()).open()).await.unwrap();
         let accepted = within(service.accept()).await.unwrap();
         (offer, incoming, asking, listener, service, connection, accepted)
     });

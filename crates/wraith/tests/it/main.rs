@@ -15,5 +15,6 @@ mod raw;
 mod resuming;
 mod runtimes;
 mod serialized;
+mod services;
 mod stopping;
 mod support;

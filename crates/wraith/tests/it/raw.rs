@@ -11,8 +11,8 @@ use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
 
 /// Returns both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
-    let mut service = serving.serve().start().unwrap();
-    let open = connecting.connect(service.ticket().clone()).open();
+    let mut service = serving.serve().start().await.unwrap();
+    let open = connecting.connect(service.ticket().unwrap().clone()).open();
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
     (service, accepted.unwrap(), opened.unwrap())
 }
@@ -73,8 +73,8 @@ async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
 
 #[tokio::test]
 async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
-    let mut service = node().serve().start().unwrap();
-    let ticket = service.ticket().clone();
+    let mut service = node().serve().start().await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec()).of_service();
     let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
@@ -90,8 +90,8 @@ async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
 
 #[tokio::test]
 async fn another_key_is_reached_nowhere() {
-    let service = node().serve().start().unwrap();
-    let ticket = service.ticket();
+    let service = node().serve().start().await.unwrap();
+    let ticket = service.ticket().unwrap();
     let other = Ticket::new(node().id(), ticket.capability().clone(), ticket.addresses().to_vec());
     let builder = node().connect(other.of_service()).timeout(Duration::from_secs(1));
     let error = within(builder.open()).await.unwrap_err();
@@ -112,7 +112,7 @@ async fn a_dropped_connection_is_closed_for_the_other_side_soon() {
 #[tokio::test]
 async fn a_dropped_service_keeps_its_connections_and_accepts_no_new_ones() {
     let (service, accepted, opened) = connected(&node(), &node()).await;
-    let ticket = service.ticket().clone();
+    let ticket = service.ticket().unwrap().clone();
     drop(service);
     let (mut send, _) = within(opened.open_stream()).await.unwrap();
     within(send.write_all(b"still here")).await.unwrap();
@@ -130,11 +130,12 @@ async fn a_dropped_service_keeps_its_connections_and_accepts_no_new_ones() {
 
 #[tokio::test]
 async fn several_callers_are_taken_in_one_after_the_other() {
-    let mut service = node().serve().start().unwrap();
+    let mut service = node().serve().start().await.unwrap();
     let callers = [node(), node(), node()];
     let mut opened = Vec::new();
     for caller in &callers {
-        opened.push(within(caller.connect(service.ticket().clone()).open()).await.unwrap());
+        opened
+            .push(within(caller.connect(service.ticket().unwrap().clone()).open()).await.unwrap());
     }
     let mut peers = Vec::new();
     for _ in &callers {
@@ -153,8 +154,8 @@ async fn several_callers_are_taken_in_one_after_the_other() {
 
 #[tokio::test]
 async fn silent_strangers_do_not_block_callers() {
-    let mut service = node().serve().bind_to(LOOPBACK).start().unwrap();
-    let ticket = service.ticket().clone();
+    let mut service = node().serve().bind_to(LOOPBACK).start().await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
     let accepting = tokio::spawn(async move { (service.accept().await, service) });
     let stranger = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
     let stranger = Endpoint::bind(Config::new(stranger).bind(LOOPBACK)).unwrap();
@@ -176,17 +177,18 @@ async fn silent_strangers_do_not_block_callers() {
 async fn a_service_that_is_started_again_keeps_its_ticket() {
     let identity = SecretIdentity::from_seed([3; 32]);
     let capability = Capability::from_bytes([7; Capability::LEN]);
-    let start = |address| {
+    let start = async |address| {
         let node = nowhere().identity(identity.clone()).build().unwrap();
-        node.serve().capability(capability.clone()).bind_to(address).start().unwrap()
+        let service = node.serve().capability(capability.clone()).bind_to(address).start();
+        service.await.unwrap()
     };
-    let first = start(LOOPBACK);
-    let ticket = first.ticket().clone();
+    let first = start(LOOPBACK).await;
+    let ticket = first.ticket().unwrap().clone();
     drop(first);
     let again = ticket.addresses()[0];
     within(until(|| std::net::UdpSocket::bind(again).is_ok())).await;
-    let mut second = start(again);
-    assert_eq!(second.ticket().to_string(), ticket.to_string());
+    let mut second = start(again).await;
+    assert_eq!(second.ticket().unwrap().to_string(), ticket.to_string());
     let connecting = node();
     let open = connecting.connect(ticket).open();
     let (accepted, opened) = within(async { tokio::join!(second.accept(), open) }).await;

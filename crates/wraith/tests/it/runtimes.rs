@@ -108,8 +108,9 @@ fn a_transfer_by_code_works_on_either_runtime() {
 fn raw_connections_work_on_either_runtime() {
     for runtime in both() {
         runtime.block_on(async {
-            let mut service = node().serve().start().unwrap();
-            let opened = within(node().connect(service.ticket().clone()).open()).await.unwrap();
+            let mut service = node().serve().start().await.unwrap();
+            let opened =
+                within(node().connect(service.ticket().unwrap().clone()).open()).await.unwrap();
             let accepted = within(service.accept()).await.unwrap();
             let (mut send, _) = within(opened.open_stream()).await.unwrap();
             within(send.write_all(b"hello")).await.unwrap();

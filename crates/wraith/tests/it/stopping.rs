@@ -322,10 +322,10 @@ async fn a_ticket_of_the_other_kind_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (_offer, of_offer) = offered(&node(), folder.path().join("film")).await;
-    let service = node().serve().start().unwrap();
+    let service = node().serve().start().await.unwrap();
     // The kind survives the text form.
-    let [of_offer, of_service] =
-        [&of_offer, service.ticket()].map(|ticket| ticket.to_string().parse::<Ticket>().unwrap());
+    let [of_offer, of_service] = [&of_offer, service.ticket().unwrap()]
+        .map(|ticket| ticket.to_string().parse::<Ticket>().unwrap());
     let error = soon(node().connect(of_offer).open()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     let fetch = node().fetch(of_service, folder.path().join("to")).accept_all(OnConflict::Rename);
@@ -390,7 +390,7 @@ async fn a_closed_node_ends_everything_and_starts_nothing() {
     let offer = sending.offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
     let offer = within(offer.rate(RATE / 10).start()).await.unwrap();
     let (idle, ticket) = offered(&sending, folder.path().join("film")).await;
-    let mut service = sending.serve().start().unwrap();
+    let mut service = sending.serve().start().await.unwrap();
     let listener = within(sending.listen(folder.path().join("in")).bind_to(LOOPBACK).start());
     let mut listener = listener.await.unwrap();
     let to = folder.path().join("to");
@@ -410,8 +410,8 @@ async fn a_closed_node_ends_everything_and_starts_nothing() {
     assert!(soon(listener.next()).await.is_none());
     let error = soon(sending.offer(folder.path().join("film")).by_ticket().start()).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
-    assert_eq!(sending.serve().start().unwrap_err().kind(), ErrorKind::Cancelled);
-    let error = soon(sending.connect(service.ticket().clone()).open()).await.unwrap_err();
+    assert_eq!(sending.serve().start().await.unwrap_err().kind(), ErrorKind::Cancelled);
+    let error = soon(sending.connect(service.ticket().unwrap().clone()).open()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     let fetch = sending.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
     assert_eq!(soon(fetch.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
@@ -445,8 +445,8 @@ async fn a_group_of_nodes_is_closed_with_the_offers_of_dropped_nodes() {
 async fn a_service_that_is_closed_delivers_what_was_finished() {
     use tokio::io::AsyncReadExt;
 
-    let mut service = node().serve().start().unwrap();
-    let open = node().connect(service.ticket().clone());
+    let mut service = node().serve().start().await.unwrap();
+    let open = node().connect(service.ticket().unwrap().clone());
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open.open()) }).await;
     let (accepted, opened) = (accepted.unwrap(), opened.unwrap());
     let answer = noise(1, 300_000);

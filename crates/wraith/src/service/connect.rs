@@ -1,0 +1,198 @@
+//! Connects to a [`Service`](super::Service): finds it as a receiver finds an offer, and dials it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::{Capability, Code, Places, Ticket, TicketKind, TimeLimit};
+use wraith_transfer::send_dialler_hello;
+use wraith_transport::{Connection, Door, Role as PathRole};
+
+use super::check_name;
+use super::role::Invitation;
+use crate::engine::access_keys::AccessKeys;
+use crate::engine::dial::{Dialler, NotFound};
+use crate::error::{Cause, Error, ErrorKind};
+use crate::event_publisher::EventPublisher;
+use crate::fetch::decode_delivered_ticket;
+use crate::join_code::join_once;
+use crate::node::Node;
+use crate::paths::addresses::nearest_first;
+use crate::paths::{Binding, SocketPaths};
+use crate::settings::{RECONNECT, Timeouts};
+use crate::state::Contact;
+
+/// If the service has not answered at the addresses of its ticket for this long, a search for its
+/// current ones starts.
+const SEARCH_AFTER: Duration = Duration::from_secs(1);
+
+/// How a service is found.
+#[derive(Clone, Debug)]
+pub enum ServiceAddress {
+    /// By its ticket.
+    Ticket(Ticket),
+    /// By a code, which delivers the ticket. A code can be tried once.
+    Code(Code),
+    /// A service for contacts, by its name.
+    Contact {
+        /// The contact that runs the service, and has this node among its contacts.
+        contact: Box<Contact>,
+        /// The name of the service.
+        name: String,
+    },
+}
+
+impl From<Ticket> for ServiceAddress {
+    fn from(ticket: Ticket) -> Self {
+        Self::Ticket(ticket)
+    }
+}
+
+impl From<Code> for ServiceAddress {
+    fn from(code: Code) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl ServiceAddress {
+    /// Names the service `name` of a contact.
+    pub fn of_contact(contact: Contact, name: impl Into<String>) -> Self {
+        Self::Contact { contact: Box::new(contact), name: name.into() }
+    }
+}
+
+/// Configures a connection to a [`Service`](super::Service).
+#[must_use = "the builder does nothing before open()"]
+#[derive(Debug)]
+pub struct ConnectBuilder {
+    node: Node,
+    to: ServiceAddress,
+    timeout: Option<Duration>,
+}
+
+impl ConnectBuilder {
+    pub(crate) fn new(node: Node, to: ServiceAddress) -> Self {
+        Self { node, to, timeout: None }
+    }
+
+    /// Sets the time limit for finding the service. Default: 10 s, or 30 s with the DHT.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Finds the service and connects to it. Dropping the future cancels the attempt. A service that
+    /// does not recognise the secret of the ticket soon closes the connection with
+    /// [`close::WRONG_SECRET`](crate::close::WRONG_SECRET). While a direct path is not found, the
+    /// connection goes through a relay; it moves to a direct path as soon as there is one.
+    ///
+    /// # Errors
+    /// The ticket is of an offer, the code is used or wrong, or the service was not found.
+    pub async fn open(self) -> Result<Connection, Error> {
+        let Self { node, to, timeout } = self;
+        node.check_open()?;
+        let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
+        let publisher = Arc::new(EventPublisher::default());
+        let timeouts = Timeouts { first: timeout, reconnect: RECONNECT };
+        let (mut target, name) = match to {
+            ServiceAddress::Ticket(ticket) => (of_ticket(&node, &paths, &ticket)?, None),
+            ServiceAddress::Code(code) => {
+                let met = join_once(&node, &code, None, timeouts, &publisher, &paths).await?;
+                let ticket = decode_delivered_ticket(&met.ticket)?;
+                let mut target = of_ticket(&node, &paths, &nearest_first(&ticket, met.from))?;
+                target.dialler.stored_call = met.punch_request;
+                (target, None)
+            }
+            ServiceAddress::Contact { contact, name } => {
+                check_name(&name)?;
+                (of_contact(&node, &paths, &contact, &name)?, Some(contact.name.to_string()))
+            }
+        };
+        let dialler = &mut target.dialler;
+        let limit = timeouts.to_find(!dialler.places.stores.is_empty());
+        let dialled = dialler.dial(Some(&mut TimeLimit::new(limit))).await;
+        let dialled = dialled.map_err(|why| not_found(name.as_deref(), &target.dialler, why))?;
+        let connection = dialled.connection;
+        paths.keep_open(&connection, PathRole::Initiator, &publisher);
+        if !send_dialler_hello(&connection, target.secret.as_bytes()).await {
+            return Err(Error::new(ErrorKind::NetworkLost, "the connection was lost at once"));
+        }
+        node.store_dht_nodes();
+        Ok(connection)
+    }
+}
+
+/// A service to dial, and the secret that it expects.
+struct DialTarget {
+    dialler: Dialler,
+    secret: Capability,
+}
+
+fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTarget, Error> {
+    if ticket.kind() != TicketKind::Service {
+        let message = "this ticket is of an offer, not of a service: fetch it";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    let dialler = Dialler {
+        paths: paths.clone(),
+        peer: ticket.node_id(),
+        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
+        addresses: ticket.addresses().to_vec(),
+        relays: ticket.relays().to_vec(),
+        stored_call: None,
+        capability: Some(ticket.capability().clone()),
+        names: Vec::new(),
+        // The service does not know its callers before, so it can wait for none of them at a meeting
+        // place. It publishes its addresses for the holders of the ticket.
+        pair: None,
+        places: Places { stores: node.places().stores.clone(), ..Places::default() },
+        search_after: SEARCH_AFTER,
+    };
+    Ok(DialTarget { dialler, secret: ticket.capability().clone() })
+}
+
+fn of_contact(
+    node: &Node,
+    paths: &SocketPaths,
+    contact: &Contact,
+    name: &str,
+) -> Result<DialTarget, Error> {
+    let pair = ContactPair::new(node.identity(), contact.node_id).map_err(|error| {
+        Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
+    })?;
+    let Invitation { access_key, secret } = Invitation::new(&pair, name, contact.node_id);
+    let port = usual_port(contact.node_id);
+    let mut places = node.places().clone();
+    places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+    let dialler = Dialler {
+        paths: paths.clone(),
+        peer: contact.node_id,
+        access_keys: AccessKeys::only(access_key),
+        addresses: contact.seen_at.clone(),
+        relays: Vec::new(),
+        stored_call: None,
+        capability: None,
+        names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
+        pair: Some(pair),
+        places,
+        search_after: Duration::ZERO,
+    };
+    Ok(DialTarget { dialler, secret })
+}
+
+fn not_found(contact: Option<&str>, dialler: &Dialler, why: NotFound) -> Error {
+    let tried: Vec<_> = why.tried.into_iter().collect();
+    let list: Vec<_> = tried.iter().map(|(what, why)| format!("{what}: {why}")).collect();
+    let list = if list.is_empty() { why.error.to_string() } else { list.join("; ") };
+    let (message, cause) = match contact {
+        Some(name) => (
+            format!("the service of {name} cannot be reached ({list})"),
+            Cause::ContactNotFound(tried),
+        ),
+        None => (
+            format!("the service cannot be reached: {} ({list})", why.error),
+            Cause::Unreachable(dialler.addresses.clone()),
+        ),
+    };
+    Error::because(ErrorKind::NotFound, message, cause)
+}

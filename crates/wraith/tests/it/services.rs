@@ -1,0 +1,328 @@
+//! Services are found as offers are: by code, by contacts, through a relay; and they share the
+//! node's socket with its other roles.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::task::JoinSet;
+use wraith::state::{Contact, StateError};
+use wraith::{
+    Connection, ErrorKind, Event, Node, NodeBuilder, NodeId, PathKind, RelayServer, Service,
+    ServiceAddress,
+};
+use wraith_relay::{Options, Server};
+
+use crate::support::{
+    LOOPBACK, event, file, lan_node, node, node_at, node_in, nowhere, own_network, server, soon,
+    within,
+};
+
+/// Adds a contact to `node` under this name.
+fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
+    let changed = node.contacts().change(|book| -> Result<_, StateError> {
+        book.add(&name.parse().unwrap(), id)?;
+        if let Some(at) = at {
+            book.set_addresses(id, &[at.into()]);
+        }
+        Ok(book.with(id).unwrap().clone())
+    });
+    changed.unwrap()
+}
+
+/// Accepts a connection, answers its only stream with what came, and returns the peer.
+async fn echo_once(service: &mut Service) -> NodeId {
+    let connection = within(service.accept()).await.unwrap();
+    let (mut send, mut receive) = within(connection.accept_stream()).await.unwrap();
+    let mut got = Vec::new();
+    within(receive.read_to_end(&mut got)).await.unwrap();
+    within(send.write_all(&got)).await.unwrap();
+    send.finish().unwrap();
+    within(connection.closed()).await;
+    connection.peer()
+}
+
+/// Sends some bytes and checks that they come back.
+async fn checked_echo(connection: Connection) {
+    let (mut send, mut receive) = within(connection.open_stream()).await.unwrap();
+    within(send.write_all(b"are you there?")).await.unwrap();
+    send.finish().unwrap();
+    let mut got = String::new();
+    within(receive.read_to_string(&mut got)).await.unwrap();
+    assert_eq!(got, "are you there?");
+    connection.close(0x100, "");
+}
+
+async fn relay(folder: &tempfile::TempDir, tasks: &mut JoinSet<()>) -> SocketAddr {
+    let options = Options::new(LOOPBACK, folder.path());
+    let server = Server::bind(options).await.unwrap();
+    let address = server.local_addr().unwrap();
+    tasks.spawn(async move { server.run_until(std::future::pending()).await.unwrap() });
+    address
+}
+
+fn at_relay(address: SocketAddr) -> NodeBuilder {
+    let (host, port) = (address.ip().to_string(), address.port());
+    nowhere().relay(RelayServer { host, port, token: None }).peer_relays(wraith::PeerRelays::Any)
+}
+
+#[tokio::test]
+async fn a_code_leads_to_a_service_on_the_local_network_and_at_a_server() {
+    let _network = own_network();
+    let mut tasks = JoinSet::new();
+    let server = server(&mut tasks).await;
+    for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
+        let (anna, bob) = (make(), make());
+        let mut service = within(bob.serve().by_code().start()).await.unwrap();
+        assert!(service.ticket().is_none() && service.places().len() == 1);
+        let code = service.code().unwrap().clone();
+        let calling = async {
+            let connection = within(anna.connect(code.clone()).open()).await.unwrap();
+            assert_eq!(connection.peer(), bob.id());
+            checked_echo(connection).await;
+        };
+        let (peer, ()) = tokio::join!(echo_once(&mut service), calling);
+        assert_eq!(peer, anna.id());
+        let spent = within(anna.connect(code).open()).await.unwrap_err();
+        assert_eq!(spent.kind(), ErrorKind::WrongCode, "{spent}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_code_burns_the_code_and_ends_the_service() {
+    let _network = own_network();
+    let (anna, bob) = (lan_node(), lan_node());
+    let mut service = within(bob.serve().by_code().start()).await.unwrap();
+    let mut events = service.events();
+    let right = service.code().unwrap().to_string();
+    let (nameplate, _) = right.split_once('-').unwrap();
+    let wrong: wraith::Code = format!("{nameplate}-acid-accent").parse().unwrap();
+    assert_ne!(wrong.to_string(), right, "one code in a million");
+    let error = within(anna.connect(wrong).open()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongCode, "{error}");
+    event(&mut events, |event| matches!(event, Event::CodeBurned(_)).then_some(())).await;
+    assert!(soon(service.accept()).await.is_none());
+}
+
+#[tokio::test]
+async fn only_the_peer_with_the_code_reaches_the_service() {
+    let _network = own_network();
+    let (anna, bob) = (lan_node(), lan_node());
+    let mut service = within(bob.serve().by_code().start()).await.unwrap();
+    // Without the ticket there is no access key, so even the right address gets no answer.
+    let other = within(bob.serve().start()).await.unwrap();
+    let stolen = other.ticket().unwrap().clone();
+    let code = service.code().unwrap().clone();
+    let calling = async { checked_echo(within(anna.connect(code).open()).await.unwrap()).await };
+    let ((), peer) = tokio::join!(calling, echo_once(&mut service));
+    assert_eq!(peer, anna.id());
+    // The ticket of one service does not open another.
+    let connection = within(anna.connect(stolen).open()).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(300), service.accept()).await.is_err());
+    drop(connection);
+}
+
+#[tokio::test]
+async fn a_contact_is_reached_by_name_at_its_address_and_at_meeting_places() {
+    let _network = own_network();
+    let mut tasks = JoinSet::new();
+    let server = server(&mut tasks).await;
+    for make in [&node as &dyn Fn() -> Node, &lan_node, &|| node_at(server)] {
+        let (anna, bob) = (make(), make());
+        know(&bob, "anna", anna.id(), None);
+        let start = bob.serve().for_contacts("echo").start();
+        let mut service = within(start).await.unwrap();
+        let has_place = !service.places().is_empty();
+        let at = (!has_place).then(|| SocketAddr::new(LOOPBACK.ip(), service.address().port()));
+        let contact = know(&anna, "bob", bob.id(), at);
+        let address = ServiceAddress::of_contact(contact.clone(), "echo");
+        let calling = async {
+            checked_echo(within(anna.connect(address).open()).await.unwrap()).await;
+        };
+        let (peer, ()) = tokio::join!(echo_once(&mut service), calling);
+        assert_eq!(peer, anna.id());
+        let limit = Duration::from_millis(700);
+        let other = ServiceAddress::of_contact(contact, "time");
+        let error = within(anna.connect(other).timeout(limit).open()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "no service of that name: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_contact_is_admitted_and_removed_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), node_in(folder.path()));
+    let mut service = within(bob.serve().for_contacts("echo").start()).await.unwrap();
+    let at = SocketAddr::new(LOOPBACK.ip(), service.address().port());
+    let contact = know(&anna, "bob", bob.id(), Some(at));
+    let address = || ServiceAddress::of_contact(contact.clone(), "echo");
+    let limit = Duration::from_millis(700);
+    let stranger = within(anna.connect(address()).timeout(limit).open()).await.unwrap_err();
+    assert_eq!(stranger.kind(), ErrorKind::NotFound);
+    know(&bob, "anna", anna.id(), None);
+    let calling = async {
+        checked_echo(within(anna.connect(address()).open()).await.unwrap()).await;
+    };
+    tokio::join!(echo_once(&mut service), calling);
+    let removed = bob.contacts().change(|book| -> Result<_, StateError> {
+        book.remove(&"anna".parse().unwrap())?;
+        Ok(())
+    });
+    removed.unwrap();
+    let refused = async {
+        loop {
+            let connected = anna.connect(address()).timeout(limit).open().await;
+            if let Err(error) = connected {
+                break error;
+            }
+        }
+    };
+    assert_eq!(within(refused).await.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_service_is_reached_through_a_relay_by_ticket_and_by_contact() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tasks = JoinSet::new();
+    let relay = relay(&folder, &mut tasks).await;
+    let server = server(&mut tasks).await.to_string();
+    let make = || at_relay(relay).rendezvous(&server).relay_only().build().unwrap();
+    let (anna, bob) = (make(), make());
+    know(&bob, "anna", anna.id(), None);
+    let contact = know(&anna, "bob", bob.id(), None);
+    let mut by_ticket = within(bob.serve().start()).await.unwrap();
+    let mut by_contact = within(bob.serve().for_contacts("echo").start()).await.unwrap();
+    let ticket = by_ticket.ticket().unwrap().clone();
+    assert_eq!((ticket.addresses().len(), ticket.relays().len()), (0, 1));
+    for (service, to) in [
+        (&mut by_ticket, ServiceAddress::Ticket(ticket)),
+        (&mut by_contact, ServiceAddress::of_contact(contact, "echo")),
+    ] {
+        let calling = async {
+            let connection = within(anna.connect(to).open()).await.unwrap();
+            assert_eq!(anna.route(&connection.remote()).kind, PathKind::Relay);
+            checked_echo(connection).await;
+        };
+        let (peer, ()) = tokio::join!(echo_once(service), calling);
+        assert_eq!(peer, anna.id());
+    }
+}
+
+#[tokio::test]
+async fn a_relayed_connection_outlives_its_service_and_its_dialler() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tasks = JoinSet::new();
+    let relay = relay(&folder, &mut tasks).await;
+    let make = || at_relay(relay).relay_only().build().unwrap();
+    let (anna, bob) = (make(), make());
+    let mut service = within(bob.serve().start()).await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
+    let open = anna.connect(ticket).open();
+    let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
+    let (accepted, opened) = (accepted.unwrap(), opened.unwrap());
+    drop(service);
+    let (mut send, _) = within(opened.open_stream()).await.unwrap();
+    within(send.write_all(b"still here")).await.unwrap();
+    send.finish().unwrap();
+    let (_, mut receive) = within(accepted.accept_stream()).await.unwrap();
+    let mut got = String::new();
+    within(receive.read_to_string(&mut got)).await.unwrap();
+    assert_eq!(got, "still here");
+}
+
+#[tokio::test]
+async fn roles_share_one_port_and_an_isolated_one_has_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 1000);
+    let node = node();
+    let offer = || node.offer(folder.path().join("film")).by_ticket();
+    let shared = within(offer().start()).await.unwrap();
+    let isolated = within(offer().isolated().start()).await.unwrap();
+    let listener = within(node.listen(folder.path().join("to")).start()).await.unwrap();
+    let service = within(node.serve().start()).await.unwrap();
+    let apart = within(node.serve().isolated().start()).await.unwrap();
+    let port = listener.address().port();
+    let port_of = |offer: &wraith::Offer| offer.addresses()[0].port();
+    assert_eq!((port_of(&shared), service.address().port()), (port, port));
+    assert!(port_of(&isolated) != port && apart.address().port() != port);
+    assert_ne!(port_of(&isolated), apart.address().port());
+    assert!(listener.usual_taken().is_none(), "the roles that accept use the usual port");
+    // The end of one role leaves the others, also at a shared socket.
+    soon(shared.cancel()).await.unwrap_err();
+    drop(listener);
+    let caller = crate::support::node();
+    let open = caller.connect(service.ticket().unwrap().clone()).open();
+    within(open).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_in_one_role_leaves_the_others() {
+    #[derive(Debug)]
+    struct Panics;
+    impl wraith::Observer for Panics {
+        fn event(&self, _: Option<u64>, _: &Event) {
+            panic!("an observer of this test panics");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 1000);
+    let (anna, bob) = (node(), node());
+    let offering = bob.offer(folder.path().join("film")).by_ticket();
+    let offer = within(offering.observer(std::sync::Arc::new(Panics)).start()).await.unwrap();
+    let mut service = within(bob.serve().start()).await.unwrap();
+    let fetch = anna.fetch(offer.ticket().unwrap().clone(), folder.path().join("to"));
+    let fetched = within(fetch.accept_all(wraith::OnConflict::Rename).finished()).await;
+    assert_eq!(fetched.unwrap_err().kind(), ErrorKind::Panicked);
+    assert_eq!(within(offer.finished()).await.unwrap_err().kind(), ErrorKind::Panicked);
+    let ticket = service.ticket().unwrap().clone();
+    let calling = async { checked_echo(within(anna.connect(ticket).open()).await.unwrap()).await };
+    tokio::join!(echo_once(&mut service), calling);
+}
+
+/// Returns the sockets of this process.
+fn sockets() -> HashSet<PathBuf> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let target = |entry: std::fs::DirEntry| std::fs::read_link(entry.path()).ok();
+    let targets = descriptors.flatten().filter_map(target);
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).collect()
+}
+
+#[test]
+fn six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session() {
+    const NAME: &str = "services::\
+        six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session";
+    crate::support::alone_in_a_process(NAME, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut tasks = JoinSet::new();
+            let relay = relay(&folder, &mut tasks).await;
+            file(&folder.path().join("film"), 1, 1000);
+            let node = at_relay(relay).build().unwrap();
+            let before = sockets();
+            let mut offers = Vec::new();
+            for _ in 0..3 {
+                let offer = node.offer(folder.path().join("film")).by_ticket().anew();
+                offers.push(within(offer.start()).await.unwrap());
+            }
+            let listener = within(node.listen(folder.path().join("to")).start()).await.unwrap();
+            let by_ticket = within(node.serve().start()).await.unwrap();
+            let by_contact = within(node.serve().for_contacts("echo").start()).await.unwrap();
+            // The walks of the offered trees end soon.
+            within(crate::support::until(|| crate::support::threads() == ["wraith-io"])).await;
+            // The UDP sockets for peers and for relays, and both ends of the TLS session with the
+            // relay, which runs here, too.
+            assert_eq!(sockets().difference(&before).count(), 4);
+            let relays = |ticket: &wraith::Ticket| ticket.relays().to_vec();
+            let mailbox = relays(by_ticket.ticket().unwrap());
+            assert_eq!(mailbox.len(), 1);
+            for offer in &offers {
+                assert_eq!(relays(offer.ticket().unwrap()), mailbox);
+            }
+            drop((offers, listener, by_ticket, by_contact));
+            within(crate::support::until(|| crate::support::threads().is_empty())).await;
+        });
+    });
+}
