@@ -48,20 +48,50 @@ fn gift(world: &World) -> std::path::PathBuf {
 fn an_offer_by_code_of_the_program_has_a_port_of_its_own() {
     let _network = lan::own_network();
     let world = World::new();
-    let mut ports = Vec::new();
-    for more in [&["--lan", "lo"][..], &["--lan", "lo", "--ticket"]] {
+    let gift = gift(&world);
+    let start = |first: &'static str, args: &[&str]| {
         let mut command = world.wraith("sender");
-        command.args(["send", "--json", "--new"]).args(more).arg(gift(&world));
-        let mut sender = Process::start("send", &mut command);
-        let ready = sender.event("ready");
-        let node_id: wraith_crypto::NodeId = ready["node_id"].as_str().unwrap().parse().unwrap();
-        let address = ready["addresses"][0].as_str().unwrap().parse::<std::net::SocketAddr>();
-        let port = address.unwrap().port();
-        assert_ne!(port, wraith_discovery::contact::usual_port(node_id));
-        ports.push(port);
-        drop(sender);
+        command.args([first, "--json", "--lan", "lo"]).args(args);
+        Process::start(first, &mut command)
+    };
+    let gift = gift.to_str().unwrap();
+    let target = world.target();
+    let mut listener = start("listen", &["--accept", "always", "-o", target.to_str().unwrap()]);
+    listener.event("listening");
+    let id = world.node_id("sender").parse().unwrap();
+    let usual = wraith_discovery::contact::usual_port(id);
+    assert!(udp_ports(listener.pid()).contains(&usual));
+    drop(listener);
+    for args in [&["--new", gift][..], &["--new", "--ticket", gift]] {
+        let mut sender = start("send", args);
+        sender.event("ready");
+        let ports = udp_ports(sender.pid());
+        assert!(!ports.is_empty() && !ports.contains(&usual), "{ports:?}");
     }
-    assert_ne!(ports[0], ports[1]);
+}
+
+/// Returns the local ports of the UDP sockets of a process.
+fn udp_ports(pid: u32) -> Vec<u16> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = links.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    let sockets: Vec<_> = links
+        .filter_map(|link| {
+            let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+            Some(inode.to_owned())
+        })
+        .collect();
+    let mut ports = Vec::new();
+    for table in ["udp", "udp6"] {
+        let table = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap();
+        for line in table.lines().skip(1) {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            if sockets.iter().any(|inode| inode == fields[9]) {
+                let (_, port) = fields[1].split_once(':').unwrap();
+                ports.push(u16::from_str_radix(port, 16).unwrap());
+            }
+        }
+    }
+    ports
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use wraith_crypto::{Backends, Policy, SecretIdentity};
@@ -15,6 +16,7 @@ use super::{Congestion, Inner, Node, NodeGroup};
 use crate::error::{Error, ErrorKind};
 use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer, SharedSockets};
 use crate::route::Routes;
+use crate::service::{IDLE, Pool};
 use crate::state::{DhtNodes, SpentCodes, StateDir};
 
 /// Configures a [`Node`].
@@ -31,6 +33,7 @@ pub struct NodeBuilder {
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
     group: NodeGroup,
+    idle_connections: Option<Duration>,
 }
 
 impl NodeBuilder {
@@ -172,6 +175,13 @@ impl NodeBuilder {
         self
     }
 
+    /// Sets how long a [shared connection](crate::ConnectBuilder::shared) is kept after its last
+    /// caller has dropped it. Default: one minute.
+    pub fn idle_connections(mut self, idle: Duration) -> Self {
+        self.idle_connections = Some(idle);
+        self
+    }
+
     /// Makes the node a member of this group, which can be closed as a whole.
     pub fn group(mut self, group: &NodeGroup) -> Self {
         self.group = group.clone();
@@ -219,6 +229,7 @@ impl NodeBuilder {
             runtime,
             tasks: group.0.new_member(),
             shared_sockets: SharedSockets::default(),
+            pool: Pool::new(self.idle_connections.unwrap_or(IDLE)),
         })))
     }
 }

@@ -28,6 +28,7 @@ use crate::engine::task::NodeTasks;
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::paths::{PathSettings, SharedSockets};
 use crate::route::{Route, Routes};
+use crate::service::Pool;
 use crate::state::{ContactStore, DhtNodes, HandshakeLogFile, LastSeen, SpentCodes, StateDir};
 
 /// All local addresses, IPv4 and IPv6, on a port chosen by the system.
@@ -88,6 +89,7 @@ struct Inner {
     runtime: Handle,
     tasks: NodeTasks,
     shared_sockets: SharedSockets,
+    pool: Pool,
 }
 
 impl Node {
@@ -109,7 +111,13 @@ impl Node {
     /// A program calls this before it ends. Drop of the last handle cancels nothing that was
     /// detached.
     pub async fn close(&self) {
+        self.0.pool.clear();
         self.0.tasks.close().await;
+    }
+
+    /// Returns the connections that callers share.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.0.pool
     }
 
     /// Fails if the node was closed.

@@ -9,6 +9,7 @@ use wraith_transfer::send_dialler_hello;
 use wraith_transport::{Connection, Door, Role as PathRole};
 
 use super::check_name;
+use super::pool::{self, SharedConnection};
 use super::role::Invitation;
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::{Dialler, NotFound};
@@ -89,36 +90,49 @@ impl ConnectBuilder {
     /// # Errors
     /// The ticket is of an offer, the code is used or wrong, or the service was not found.
     pub async fn open(self) -> Result<Connection, Error> {
+        let node = self.node.clone();
+        self.find().await?.dial(&node).await
+    }
+
+    /// Like [`open`](Self::open), for many callers: returns the connection that another caller of
+    /// this node has to the same service, or makes one. After its last caller has dropped it, the
+    /// connection is kept for a while ([`NodeBuilder::idle_connections`]). A connection that was
+    /// lost is replaced at the next call.
+    ///
+    /// [`NodeBuilder::idle_connections`]: crate::NodeBuilder::idle_connections
+    ///
+    /// # Errors
+    /// See [`open`](Self::open).
+    pub async fn shared(self) -> Result<SharedConnection, Error> {
+        let node = self.node.clone();
+        let target = self.find().await?;
+        let key = pool::Key::of(target.dialler.peer, &target.secret);
+        node.pool().get(node.runtime(), key, target.dial(&node)).await
+    }
+
+    /// Finds out whom to dial, without dialling.
+    async fn find(self) -> Result<DialTarget, Error> {
         let Self { node, to, timeout } = self;
         node.check_open()?;
         let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
-        let publisher = Arc::new(EventPublisher::default());
         let timeouts = Timeouts { first: timeout, reconnect: RECONNECT };
-        let (mut target, name) = match to {
-            ServiceAddress::Ticket(ticket) => (of_ticket(&node, &paths, &ticket)?, None),
+        let mut target = match to {
+            ServiceAddress::Ticket(ticket) => of_ticket(&node, &paths, &ticket)?,
             ServiceAddress::Code(code) => {
+                let publisher = EventPublisher::default();
                 let met = join_once(&node, &code, None, timeouts, &publisher, &paths).await?;
                 let ticket = decode_delivered_ticket(&met.ticket)?;
                 let mut target = of_ticket(&node, &paths, &nearest_first(&ticket, met.from))?;
                 target.dialler.stored_call = met.punch_request;
-                (target, None)
+                target
             }
             ServiceAddress::Contact { contact, name } => {
                 check_name(&name)?;
-                (of_contact(&node, &paths, &contact, &name)?, Some(contact.name.to_string()))
+                of_contact(&node, &paths, &contact, &name)?
             }
         };
-        let dialler = &mut target.dialler;
-        let limit = timeouts.to_find(!dialler.places.stores.is_empty());
-        let dialled = dialler.dial(Some(&mut TimeLimit::new(limit))).await;
-        let dialled = dialled.map_err(|why| not_found(name.as_deref(), &target.dialler, why))?;
-        let connection = dialled.connection;
-        paths.keep_open(&connection, PathRole::Initiator, &publisher);
-        if !send_dialler_hello(&connection, target.secret.as_bytes()).await {
-            return Err(Error::new(ErrorKind::NetworkLost, "the connection was lost at once"));
-        }
-        node.store_dht_nodes();
-        Ok(connection)
+        target.limit = timeouts.to_find(!target.dialler.places.stores.is_empty());
+        Ok(target)
     }
 }
 
@@ -126,6 +140,25 @@ impl ConnectBuilder {
 struct DialTarget {
     dialler: Dialler,
     secret: Capability,
+    /// The contact that runs it.
+    contact: Option<String>,
+    limit: Duration,
+}
+
+impl DialTarget {
+    async fn dial(self, node: &Node) -> Result<Connection, Error> {
+        let Self { mut dialler, secret, contact, limit } = self;
+        let dialled = dialler.dial(Some(&mut TimeLimit::new(limit))).await;
+        let dialled = dialled.map_err(|why| not_found(contact.as_deref(), &dialler, why))?;
+        let connection = dialled.connection;
+        let publisher = Arc::new(EventPublisher::default());
+        dialler.paths.keep_open(&connection, PathRole::Initiator, &publisher);
+        if !send_dialler_hello(&connection, secret.as_bytes()).await {
+            return Err(Error::new(ErrorKind::NetworkLost, "the connection was lost at once"));
+        }
+        node.store_dht_nodes();
+        Ok(connection)
+    }
 }
 
 fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTarget, Error> {
@@ -148,7 +181,8 @@ fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTa
         places: Places { stores: node.places().stores.clone(), ..Places::default() },
         search_after: SEARCH_AFTER,
     };
-    Ok(DialTarget { dialler, secret: ticket.capability().clone() })
+    let secret = ticket.capability().clone();
+    Ok(DialTarget { dialler, secret, contact: None, limit: Duration::ZERO })
 }
 
 fn of_contact(
@@ -177,7 +211,8 @@ fn of_contact(
         places,
         search_after: Duration::ZERO,
     };
-    Ok(DialTarget { dialler, secret })
+    let contact = Some(contact.name.to_string());
+    Ok(DialTarget { dialler, secret, contact, limit: Duration::ZERO })
 }
 
 fn not_found(contact: Option<&str>, dialler: &Dialler, why: NotFound) -> Error {

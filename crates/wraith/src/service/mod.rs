@@ -4,6 +4,7 @@
 //! ```text
 //!   role       the running service: its door, its codes, how it is found
 //!   connect    the other side: finds the service and dials it
+//!   pool       connections that many callers share
 //! ```
 //!
 //! A service is found as an offer is: by its ticket, by a code that delivers the ticket, or by a
@@ -14,6 +15,7 @@
 //! dialler that does not send it gets nothing.
 
 mod connect;
+mod pool;
 mod role;
 
 use std::net::SocketAddr;
@@ -34,6 +36,8 @@ use crate::event_publisher::Events;
 use crate::node::Node;
 
 pub use self::connect::{ConnectBuilder, ServiceAddress};
+pub use self::pool::SharedConnection;
+pub(crate) use self::pool::{IDLE, Pool};
 
 /// Maximum length of a service's name in bytes.
 const NAME_BYTES_MAX: usize = 255;

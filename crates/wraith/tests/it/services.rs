@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -232,6 +234,77 @@ async fn a_relayed_connection_outlives_its_service_and_its_dialler() {
     assert_eq!(got, "still here");
 }
 
+/// Accepts connections and counts them, until the service ends. Keeps all of them.
+fn counted(mut service: Service) -> (Arc<AtomicUsize>, tokio::task::JoinHandle<()>) {
+    let count = Arc::<AtomicUsize>::default();
+    let counter = Arc::clone(&count);
+    let accepting = tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Some(connection) = service.accept().await {
+            counter.fetch_add(1, Ordering::Relaxed);
+            kept.push(connection);
+        }
+    });
+    (count, accepting)
+}
+
+#[tokio::test]
+async fn many_callers_share_one_connection_until_it_is_idle_or_lost() {
+    let idle = Duration::from_millis(300);
+    let anna = nowhere().idle_connections(idle).build().unwrap();
+    let service = within(node().serve().start()).await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
+    let (accepted, accepting) = counted(service);
+    let mut calls = JoinSet::new();
+    for _ in 0..50 {
+        calls.spawn(anna.connect(ticket.clone()).shared());
+    }
+    let mut connections = within(calls.join_all()).await;
+    let first = connections.pop().unwrap().unwrap();
+    assert!(
+        connections.iter().all(|connection| connection.as_ref().unwrap().peer() == first.peer())
+    );
+    within(crate::support::until(|| accepted.load(Ordering::Relaxed) == 1)).await;
+    drop(connections);
+    // It is kept while one caller has it, however long that is.
+    tokio::time::sleep(3 * idle).await;
+    assert!(first.close_reason().is_none());
+    drop(first);
+    let again = within(anna.connect(ticket.clone()).shared()).await.unwrap();
+    assert!(again.close_reason().is_none());
+    assert_eq!(accepted.load(Ordering::Relaxed), 1, "it was kept");
+    // A lost one is made anew.
+    again.close(0x100, "");
+    within(again.closed()).await;
+    let anew = within(anna.connect(ticket.clone()).shared()).await.unwrap();
+    within(crate::support::until(|| accepted.load(Ordering::Relaxed) == 2)).await;
+    // Watches the connection without keeping it.
+    let path = anew.path();
+    drop((anew, again));
+    let mut events = path.events();
+    within(async { while events.next().await.is_ok() {} }).await;
+    let third = within(anna.connect(ticket.clone()).shared()).await.unwrap();
+    within(crate::support::until(|| accepted.load(Ordering::Relaxed) == 3)).await;
+    drop(third);
+    accepting.abort();
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_leaves_the_dialling_to_the_next() {
+    let anna = node();
+    let service = within(node().serve().start()).await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
+    let (_accepted, accepting) = counted(service);
+    let mut calls = JoinSet::new();
+    for limit in [Duration::ZERO, crate::support::PATIENCE] {
+        let call = anna.connect(ticket.clone()).shared();
+        calls.spawn(async move { tokio::time::timeout(limit, call).await });
+    }
+    let ended: Vec<_> = within(calls.join_all()).await;
+    assert_eq!(ended.iter().filter(|ended| matches!(ended, Ok(Ok(_)))).count(), 1);
+    accepting.abort();
+}
+
 #[tokio::test]
 async fn roles_share_one_port_and_an_isolated_one_has_its_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -270,7 +343,7 @@ async fn a_panic_in_one_role_leaves_the_others() {
     file(&folder.path().join("film"), 1, 1000);
     let (anna, bob) = (node(), node());
     let offering = bob.offer(folder.path().join("film")).by_ticket();
-    let offer = within(offering.observer(std::sync::Arc::new(Panics)).start()).await.unwrap();
+    let offer = within(offering.observer(Arc::new(Panics)).start()).await.unwrap();
     let mut service = within(bob.serve().start()).await.unwrap();
     let fetch = anna.fetch(offer.ticket().unwrap().clone(), folder.path().join("to"));
     let fetched = within(fetch.accept_all(wraith::OnConflict::Rename).finished()).await;
