@@ -60,3 +60,17 @@ impl Door {
         self.admitted.as_ref().is_none_or(|admitted| admitted.contains(&peer))
     }
 }
+
+/// A refused handshake: an authentic H1 with a time too far from this machine's clock.
+///
+/// The H1 may be a replay of one that an earlier process received. So the difference is a hint for
+/// people, and no proof that the initiator's clock shows it now.
+#[derive(Clone, Debug)]
+pub struct ClockDifference {
+    /// The door of the access key.
+    pub door: DoorId,
+    /// The access key of the initiator.
+    pub access_key: AccessKey,
+    /// The time in H1 minus the time of this machine, in seconds.
+    pub seconds: i64,
+}

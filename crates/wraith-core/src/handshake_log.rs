@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use wraith_noise::AccessKey;
 
-use crate::door::DoorId;
-
 /// A record of the authentic H1s that all endpoints of one identity have received, including those
 /// of earlier processes.
 ///
@@ -48,18 +46,4 @@ impl fmt::Debug for SharedHandshakeLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SharedHandshakeLog").field(&self.0.is_some()).finish()
     }
-}
-
-/// A refused handshake: an authentic H1 with a time too far from this machine's clock.
-///
-/// The H1 may be a replay of one that an earlier process received. So the difference is a hint for
-/// people, and no proof that the initiator's clock shows it now.
-#[derive(Clone, Debug)]
-pub struct ClockDifference {
-    /// The door of the access key.
-    pub door: DoorId,
-    /// The access key of the initiator.
-    pub access_key: AccessKey,
-    /// The time in H1 minus the time of this machine, in seconds.
-    pub seconds: i64,
 }

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use wraith_core::{
-    AccessKey, ConnectionHandle, Door, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
-    TransportConfig, WallClock,
+    AccessKey, ConnectionHandle, Door, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    Transmit, TransportConfig, WallClock,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 

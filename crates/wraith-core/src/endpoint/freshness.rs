@@ -7,8 +7,8 @@ use wraith_noise::{AccessKey, InitiatorHello};
 
 use super::Endpoint;
 use crate::Time;
-use crate::door::DoorId;
-use crate::handshake_log::{ClockDifference, LogResult};
+use crate::door::{ClockDifference, DoorId};
+use crate::handshake_log::LogResult;
 
 /// Maximum difference between the clocks of both sides, in seconds, where neither the replay memory
 /// nor the handshake log is complete (SPEC §3.4).

@@ -171,6 +171,7 @@ pub fn smoke_test() -> Result<()> {
         return Ok(());
     }
     crate::cargo::build_debug()?;
+    crate::cargo::build_tested(&["--example", "echo", "--package", "wraith-p2p"])?;
     crate::programs::build_debug("wraith-netlab")?;
     in_folder(|base| smoke(&programs_in("debug"), base))?;
     in_folder(|base| nat::smoke_test(programs_in("debug"), base))
@@ -214,6 +215,7 @@ fn cannot_run() -> Option<&'static str> {
 
 fn build() -> Result<()> {
     crate::cargo::build_release()?;
+    crate::cargo::build(crate::cargo::WORKSPACE, "wraith-p2p", &["--example", "echo"])?;
     crate::programs::build("wraith-netlab").map(|_| ())
 }
 
@@ -227,6 +229,7 @@ fn programs_in(profile: &str) -> Programs {
     Programs {
         wraith: folder.join("wraith"),
         netlab: folder.join("wraith-netlab"),
+        echo: folder.join("examples/echo"),
         throughput: folder.join("examples/throughput"),
         quinn: folder.join("quinn-peer"),
     }

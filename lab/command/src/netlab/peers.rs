@@ -40,6 +40,7 @@ pub enum Peer {
 pub struct Programs {
     pub netlab: PathBuf,
     pub wraith: PathBuf,
+    pub echo: PathBuf,
     pub throughput: PathBuf,
     pub quinn: PathBuf,
 }

@@ -10,6 +10,7 @@ mod lab;
 mod matrix;
 mod profile;
 mod prove;
+mod service;
 mod side;
 mod spent;
 mod story;
@@ -45,6 +46,9 @@ pub struct Args {
     /// Kill the relay in the middle of a transfer instead, and start it again
     #[arg(long, conflicts_with_all = ["prove", "dht", "story"])]
     killed: bool,
+    /// Run raw services instead, by code and by contact, beside transfers between the same hosts
+    #[arg(long, conflicts_with_all = ["prove", "dht", "story", "killed"])]
+    service: bool,
     /// With --killed: transfer 1 GB at full speed
     #[arg(long, requires = "killed")]
     large: bool,
@@ -97,6 +101,7 @@ pub fn run(args: &Args) -> Result<()> {
         let stage = RunContext {
             wraith: programs.wraith,
             netlab: programs.netlab,
+            echo: programs.echo,
             base: base.to_owned(),
             aloud: None,
         };
@@ -113,6 +118,9 @@ pub fn run(args: &Args) -> Result<()> {
             println!("{}", killed::run(&stage, "killed", named(HARD)?, file)?.describe());
             return Ok(());
         }
+        if args.service {
+            return service::run(&stage, &service_pairs()?, args.runs);
+        }
         ensure!(args.at_once > 0, "nothing runs with --at-once 0");
         let mut plan = Plan::all(&profiles, args.runs, args.at_once);
         if !args.pairs.is_empty() {
@@ -124,6 +132,11 @@ pub fn run(args: &Args) -> Result<()> {
         }
         matrix::run(&stage, &plan)
     })
+}
+
+/// Two homes, which connect directly, and a pair that needs the relay.
+fn service_pairs() -> Result<[(&'static Profile, &'static Profile); 2]> {
+    Ok([(named(HOME)?, named(HOME)?), (named(HARD)?, named(HARD)?)])
 }
 
 /// Finds a pair by its name.
@@ -148,11 +161,10 @@ pub fn smoke_test(programs: Programs, base: &Path) -> Result<()> {
     let pairs =
         ["port-restricted:port-restricted", "symmetric-random:port-restricted", "only-443:double"];
     let pairs = pairs.map(pair_named).into_iter().collect::<Result<_>>()?;
-    let Programs { wraith, netlab, .. } = programs;
-    matrix::run(
-        &RunContext { wraith, netlab, base: base.to_owned(), aloud: None },
-        &Plan::smoke(pairs),
-    )
+    let Programs { wraith, netlab, echo, .. } = programs;
+    let stage = RunContext { wraith, netlab, echo, base: base.to_owned(), aloud: None };
+    matrix::run(&stage, &Plan::smoke(pairs))?;
+    service::run(&stage, &service_pairs()?, 1)
 }
 
 /// Returns the reason why this machine cannot run the lab, if there is one.

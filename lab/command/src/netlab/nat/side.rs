@@ -235,6 +235,8 @@ fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
 pub struct RunContext {
     pub wraith: PathBuf,
     pub netlab: PathBuf,
+    /// The example `echo` of the library.
+    pub echo: PathBuf,
     pub base: PathBuf,
     /// If set, actions are printed with the time since then.
     pub aloud: Option<Instant>,
@@ -265,8 +267,20 @@ impl RunContext {
         home: &str,
         words: &[&str],
     ) -> Result<RunningProgram> {
+        self.program(&self.wraith, name, host, home, words)
+    }
+
+    /// Like [`Self::wraith`], for another program.
+    pub fn program(
+        &self,
+        program: &Path,
+        name: &'static str,
+        host: &Host,
+        home: &str,
+        words: &[&str],
+    ) -> Result<RunningProgram> {
         let home = self.folder(home)?;
-        RunningProgram::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
+        RunningProgram::start(name, host.command("sh"), program, &home, words, self.aloud)
     }
 
     /// Starts a relay on the internet, at all its addresses. The relay accepts connections when

@@ -128,7 +128,7 @@ pub fn path_text(path: &Path) -> Result<&str> {
 }
 
 /// Evaluates the events of a receiver.
-fn outcome(started: Instant, events: &[TimedEvent]) -> Result<Outcome> {
+pub fn outcome(started: Instant, events: &[TimedEvent]) -> Result<Outcome> {
     let paths = || events.iter().filter(|seen| seen.is("connected") || seen.is("path"));
     let last = paths().next_back().context("it never connected")?;
     let relayed = paths().find(|seen| seen.text("path") == "relay");
