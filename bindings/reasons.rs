@@ -1,6 +1,6 @@
 // Every kind of failure, once for all languages: the name of its exception in Python, Kotlin and
 // Swift, and its status and number in C. `crates/wraith-c/src/status.rs` and
-// `crates/wraith-ffi/src/error.rs` include this file, and each defines the macro. A number is never
+// `crates/wraith-ffi/src/error.rs` include this file, and each defines the macros. A number is never
 // changed or used again.
 reasons! {
     // Kinds of both transfers and sessions.
@@ -94,4 +94,21 @@ reasons! {
     neither {
         Malformed Protocol WRAITH_UNAUTHENTIC,
     }
+}
+
+// The errors of `wraith_session`. Each has a `reason()`.
+session_errors! {
+    HandshakeError,
+    SealError,
+    OpenError,
+    BatchError<SealError>,
+    StateError,
+    StoreError,
+    VaultError,
+    StartError,
+    EncryptError,
+    DecryptError,
+    BatchError<EncryptError>,
+    FragmentError,
+    SealedBoxError,
 }

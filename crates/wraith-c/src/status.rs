@@ -57,6 +57,17 @@ macro_rules! reasons {
     };
 }
 
+/// Converts the errors of `wraith-session`.
+macro_rules! session_errors {
+    ($($error:ty,)*) => { $(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(wraith_status_t::of_reason(error.reason()), error.to_string())
+            }
+        }
+    )* };
+}
+
 include!("../../../bindings/reasons.rs");
 
 /// Why a call failed.
@@ -93,29 +104,3 @@ impl From<wraith::state::StateError> for Failure {
         wraith::Error::from(error).into()
     }
 }
-
-macro_rules! from_session_errors {
-    ($($error:ty),*) => { $(
-        impl From<$error> for Failure {
-            fn from(error: $error) -> Self {
-                Self::new(wraith_status_t::of_reason(error.reason()), error.to_string())
-            }
-        }
-    )* };
-}
-
-from_session_errors!(
-    HandshakeError,
-    SealError,
-    OpenError,
-    BatchError<SealError>,
-    StateError,
-    StoreError,
-    VaultError,
-    StartError,
-    EncryptError,
-    DecryptError,
-    BatchError<EncryptError>,
-    FragmentError,
-    SealedBoxError
-);
