@@ -4,6 +4,7 @@
 //! encrypted, none is; decryption has a result for each message.
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::double_ratchet::Ratchet;
 use super::error::{DecryptError, EncryptError};
@@ -64,7 +65,7 @@ impl Ratchet {
         // of plaintext in memory.
         let room = messages.iter().map(|message| message.len()).sum();
         let mut batch = OpenedBatch {
-            bytes: Vec::with_capacity(room),
+            bytes: Zeroizing::new(Vec::with_capacity(room)),
             results: Vec::with_capacity(messages.len()),
         };
         for (index, message) in (0..).zip(messages) {

@@ -34,7 +34,7 @@ use super::message::{
 };
 use super::padding;
 use super::skipped::{KnownChain, SKIP_MAX, SkippedKeys};
-use crate::vault::RecordSlot;
+use crate::vault::{RecordSlot, VaultError};
 
 /// Nonce of body and ML-KEM part: each of their keys seals one text.
 pub(super) const ONLY_NONCE: [u8; 12] = [0; 12];
@@ -209,7 +209,7 @@ impl Ratchet {
     ) -> Result<(), EncryptError> {
         let start = out.len();
         self.encrypt_step(rng, aad, plaintext, out)?;
-        Ok(self.store_or_take_back(out, start)?)
+        self.store().map_err(|why| take_back(out, start, why).into())
     }
 
     /// As [`Self::encrypt`], without a store.
@@ -336,7 +336,7 @@ impl Ratchet {
     ) -> Result<(), DecryptError> {
         let start = out.len();
         self.decrypt_step(aad, message, out)?;
-        Ok(self.store_or_take_back(out, start)?)
+        self.store().map_err(|why| take_back(out, start, why).into())
     }
 
     /// As [`Self::decrypt`], without a store.
@@ -518,6 +518,14 @@ impl Ratchet {
         self.remote = Some(header.ratchet_key);
         self.hybrid.chain_arrived(arrived);
     }
+}
+
+/// Wipes and removes the bytes of `out` from `start` on, which were not stored.
+#[cold]
+fn take_back(out: &mut Vec<u8>, start: usize, why: VaultError) -> VaultError {
+    out[start..].zeroize();
+    out.truncate(start);
+    why
 }
 
 /// Checks that a chain has a message of this number.

@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::Arc;
 
 use wraith_crypto::{SecretIdentity, equal};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::double_ratchet::Ratchet;
 use super::error::StartError;
@@ -146,8 +146,17 @@ impl Ratchet {
 
     /// Stores the state, if it is kept in a vault. On failure restores the stored one, except its
     /// settings.
+    #[inline]
     pub(super) fn store(&mut self) -> Result<(), VaultError> {
-        let Some(mut kept) = self.kept.take() else { return Ok(()) };
+        match self.kept.take() {
+            None => Ok(()),
+            Some(kept) => self.store_in(kept),
+        }
+    }
+
+    /// Out of line: a conversation in memory does not pay for the state on the stack.
+    #[inline(never)]
+    fn store_in(&mut self, mut kept: Box<RecordSlot>) -> Result<(), VaultError> {
         let stored = kept.put(self.save(), kept.durability);
         if stored.is_err() {
             let (padding, time) = (self.padding, self.skipped.time());
@@ -158,18 +167,6 @@ impl Ratchet {
             self.kept = Some(kept);
         }
         stored
-    }
-
-    /// As [`Self::store`]. On failure wipes and removes the bytes of `out` from `start` on.
-    pub(super) fn store_or_take_back(
-        &mut self,
-        out: &mut Vec<u8>,
-        start: usize,
-    ) -> Result<(), VaultError> {
-        self.store().inspect_err(|_| {
-            out[start..].zeroize();
-            out.truncate(start);
-        })
     }
 }
 

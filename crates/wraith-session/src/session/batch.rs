@@ -11,10 +11,11 @@ use std::thread;
 
 use thiserror::Error;
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::epoch::epoch_of;
 use super::receive::{Receiver, Verified};
+use super::send::NoNumber;
 use super::{
     NUMBER_BYTES, OpenError, SealError, Session, check_lengths, check_message, seal_slice,
 };
@@ -64,7 +65,7 @@ impl Batch {
 
 /// Results of an opened batch. The texts are wiped when it is dropped.
 pub struct OpenedBatch<E> {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
     pub(crate) results: Vec<Result<(u64, Range<usize>), E>>,
 }
 
@@ -91,12 +92,6 @@ impl<E: Clone> OpenedBatch<E> {
     }
 }
 
-impl<E> Drop for OpenedBatch<E> {
-    fn drop(&mut self) {
-        self.bytes.zeroize();
-    }
-}
-
 impl<E> fmt::Debug for OpenedBatch<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenedBatch").field("len", &self.results.len()).finish_non_exhaustive()
@@ -105,14 +100,8 @@ impl<E> fmt::Debug for OpenedBatch<E> {
 
 /// Verified messages whose numbers are not marked yet.
 struct VerifiedBatch {
-    bytes: Vec<u8>,
+    bytes: Zeroizing<Vec<u8>>,
     verified: Vec<Result<(Verified, Range<usize>), OpenError>>,
-}
-
-impl Drop for VerifiedBatch {
-    fn drop(&mut self) {
-        self.bytes.zeroize();
-    }
 }
 
 impl VerifiedBatch {
@@ -136,8 +125,8 @@ impl Session {
         }
         let lens = || texts.iter().map(|text| text.len());
         while let Err((index, why)) = self.send.check(self.now, lens()) {
-            if self.kept.is_none() || why != SealError::NotSaved {
-                return Err(BatchError { index, why });
+            if self.kept.is_none() || why != NoNumber::NotSaved {
+                return Err(BatchError { index, why: why.into() });
             }
             self.want(texts.len() as u64);
             self.store().map_err(|why| BatchError { index, why: why.into() })?;
@@ -193,7 +182,7 @@ impl Session {
         self.receive.prepare(messages.iter().copied());
         let good = |message: &&[u8]| check_message(aad, message.len());
         let room = |message: &&[u8]| good(message).map_or(0, |()| message.len());
-        let mut bytes = vec![0; messages.iter().map(room).sum()];
+        let mut bytes = Zeroizing::new(vec![0; messages.iter().map(room).sum()]);
         let mut verified = Vec::with_capacity(messages.len());
         let mut rest = &mut bytes[..];
         let mut jobs = Vec::with_capacity(messages.len());
@@ -219,20 +208,20 @@ impl Session {
 
     /// Marks the numbers of the verified messages.
     fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch<OpenError> {
-        let mut batch = batch;
+        let VerifiedBatch { mut bytes, verified } = batch;
         self.used = self.now;
-        let results = mem::take(&mut batch.verified).into_iter().map(|each| {
+        let results = verified.into_iter().map(|each| {
             let (verified, range) = each?;
             match self.receive.accept(self.now, &verified) {
                 Ok(()) => Ok((verified.number, range)),
                 Err(why) => {
-                    batch.bytes[range].zeroize();
+                    bytes[range].zeroize();
                     Err(why)
                 }
             }
         });
         let results = results.collect();
-        OpenedBatch { bytes: mem::take(&mut batch.bytes), results }
+        OpenedBatch { bytes, results }
     }
 }
 

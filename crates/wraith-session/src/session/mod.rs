@@ -44,7 +44,7 @@ use epoch::SessionWindow;
 pub use epoch::{EPOCH_MESSAGES, SESSION_WINDOW};
 pub use receive::EPOCHS_AHEAD_MAX;
 use receive::{EpochState, ReceiveState, Receiver};
-use send::{SendState, Sender};
+use send::{NoNumber, SendState, Sender};
 pub use state::{RESERVED_NUMBERS, SavedSession};
 
 use crate::vault::{RecordSlot, VaultError};
@@ -237,7 +237,7 @@ impl Session {
     fn take_number(&mut self, len: usize) -> Result<u64, SealError> {
         let number = loop {
             match self.send.take(self.now, len) {
-                Err(SealError::NotSaved) if self.kept.is_some() => self.store()?,
+                Err(NoNumber::NotSaved) if self.kept.is_some() => self.store()?,
                 taken => break taken?,
             }
         };
