@@ -688,8 +688,9 @@ typedef struct wraith_vault_callbacks_t {
 extern "C" {
 #endif // __cplusplus
 
-// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when the
-// offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts any offer.
+// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
+// the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
+// any offer.
 wraith_status_t wraith_fetch(wraith_node_t node,
                              const uint8_t *source,
                              size_t source_len,
@@ -705,8 +706,8 @@ wraith_status_t wraith_node_new(const struct wraith_node_options_t *options, wra
 // Returns the NodeId: 32 bytes.
 wraith_status_t wraith_node_id(wraith_node_t node, uint8_t *out, size_t out_cap, size_t *out_len);
 
-// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at `address`
-// (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
+// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at
+// `address` (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
 wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *name,
                                         size_t name_len,
@@ -715,17 +716,18 @@ wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *address,
                                         size_t address_len);
 
-// Cancels all transfers of the node, and waits until their peers are notified and received data is
-// stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail with
-// `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a callback.
+// Cancels all transfers of the node, and waits until their peers are notified and received
+// data is stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail
+// with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
+// callback.
 wraith_status_t wraith_node_shutdown(wraith_node_t node);
 
-// Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
-// waits for at most two seconds until the peers are notified.
+// Frees the node. Its transfers continue until they are freed as well. Freeing the last of
+// them waits for at most two seconds until the peers are notified.
 wraith_status_t wraith_node_free(wraith_node_t node);
 
-// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show;
-// no file content has been read by then. `options` and `callbacks` may be NULL.
+// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to
+// show; no file content has been read by then. `options` and `callbacks` may be NULL.
 wraith_status_t wraith_offer(wraith_node_t node,
                              const struct wraith_bytes_t *paths,
                              size_t paths_count,
@@ -733,8 +735,8 @@ wraith_status_t wraith_offer(wraith_node_t node,
                              const struct wraith_callbacks_t *callbacks,
                              wraith_transfer_t *out);
 
-// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then has
-// a ticket.
+// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then
+// has a ticket.
 wraith_status_t wraith_transfer_code(wraith_transfer_t transfer,
                                      uint8_t *out,
                                      size_t out_cap,
@@ -747,9 +749,9 @@ wraith_status_t wraith_transfer_ticket(wraith_transfer_t transfer,
                                        size_t out_cap,
                                        size_t *out_len);
 
-// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of an
-// unfinished earlier run of this offer. They can resume without a new code. No bytes if there are
-// none.
+// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of
+// an unfinished earlier run of this offer. They can resume without a new code. No bytes if
+// there are none.
 wraith_status_t wraith_transfer_continues_for(wraith_transfer_t transfer,
                                               uint8_t *out,
                                               size_t out_cap,
@@ -758,19 +760,20 @@ wraith_status_t wraith_transfer_continues_for(wraith_transfer_t transfer,
 // Returns the progress of a transfer; after the end, the final figures.
 wraith_status_t wraith_transfer_progress(wraith_transfer_t transfer, struct wraith_progress_t *out);
 
-// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or `WRAITH_FOREVER`).
+// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
 //
-// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is still
-// running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and none will
-// follow. Any number of threads may wait, any number of times.
+// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is
+// still running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and
+// none will follow. Any number of threads may wait, any number of times.
 wraith_status_t wraith_transfer_wait(wraith_transfer_t transfer, uint64_t timeout_ms);
 
-// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end. Verified
-// data is kept, and the same transfer can be resumed later.
+// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end.
+// Verified data is kept, and the same transfer can be resumed later.
 wraith_status_t wraith_transfer_cancel(wraith_transfer_t transfer);
 
-// Frees the transfer, and stops it if it is running. Does not wait for a callback that is running.
-// After that callback, only `release` is called.
+// Frees the transfer, and stops it if it is running. Does not wait for a callback that is
+// running. After that callback, only `release` is called.
 wraith_status_t wraith_transfer_free(wraith_transfer_t transfer);
 
 // Returns the BLAKE3 hash of `data`: 32 bytes.

@@ -25,136 +25,81 @@ macro_rules! export {
         pub fn $name:ident($($args:tt)*) -> Outcome $(<$out:ty>)? $body:block
     )*) => { $(
         $crate::border::export_one! {
-            call [[$(#[$meta])*] $name [$($out)?] $body] [] [] $($args)*,
+            call [[$(#[$meta])*] $name [$($out)?] $body [] []] $($args)*,
         }
     )* };
 }
 
-/// Moves the arguments of one function, one by one, into the list of its parameters and into the
-/// statements that read them.
+/// Exports one function, which is in brackets with the parameters and the statements so far. Takes
+/// the arguments behind it one by one.
 macro_rules! export_one {
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Bytes, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
+    ($call:ident $function:tt $arg:ident: Bytes, $($rest:tt)*) => {
+        $crate::border::export_argument! {
             $call $function
-            [$($params)* $arg: *const u8, len: usize,]
-            [$($reads)* let $arg = $call.bytes($arg, len)?;]
-            $($rest)*
+            [$arg: *const u8, len: usize,] [let $arg = $call.bytes($arg, len)?;] $($rest)*
         }
     };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Text, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
+    ($call:ident $function:tt $arg:ident: Text, $($rest:tt)*) => {
+        $crate::border::export_argument! {
             $call $function
-            [$($params)* $arg: *const u8, len: usize,]
-            [$($reads)* let $arg = $call.text($arg, len)?;]
-            $($rest)*
+            [$arg: *const u8, len: usize,] [let $arg = $call.text($arg, len)?;] $($rest)*
         }
     };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Array<$len:ident>, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
+    ($call:ident $function:tt $arg:ident: Array<$len:ident>, $($rest:tt)*) => {
+        $crate::border::export_argument! {
             $call $function
-            [$($params)* $arg: *const u8, len: usize,]
-            [$($reads)* let $arg = $call.array::<$len>($arg, len)?;]
-            $($rest)*
+            [$arg: *const u8, len: usize,] [let $arg = $call.array::<$len>($arg, len)?;] $($rest)*
         }
     };
+    ($call:ident $function:tt $arg:ident: Messages, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [$arg: *const $crate::bytes::wraith_bytes_t, count: usize,]
+            [let $arg = $call.messages($arg, count)?;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: Options<$options:ty>, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [$arg: *const $options,] [let $arg = $call.options($arg)?;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: Buffer, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [$arg: *mut u8, cap: usize, len: *mut usize,]
+            [let $arg = $call.output($arg, cap, len)?;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: Out<$value:ty>, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [$arg: *mut $value,] [let $arg = $call.out($arg)?;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: OutOrNull<$value:ty>, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [$arg: *mut $value,] [let $arg = $call.out_or_null($arg)?;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: &Call, $($rest:tt)*) => {
+        $crate::border::export_argument! {
+            $call $function [] [let $arg = $call;] $($rest)*
+        }
+    };
+    ($call:ident $function:tt $arg:ident: $value:ty, $($rest:tt)*) => {
+        $crate::border::export_argument! { $call $function [$arg: $value,] [] $($rest)* }
+    };
     (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Messages, $($rest:tt)*
+        $call:ident
+        [[$($meta:tt)*] $name:ident [$out:ty] $body:block [$($params:tt)*] [$($reads:tt)*]] $(,)?
     ) => {
         $crate::border::export_one! {
-            $call $function
-            [$($params)* $arg: *const $crate::bytes::wraith_bytes_t, count: usize,]
-            [$($reads)* let $arg = $call.messages($arg, count)?;]
-            $($rest)*
+            $call [
+                [$($meta)*] $name [] { $call.out(out)?.write_result(|| $body) }
+                [$($params)* out: *mut $out,] [$($reads)*]
+            ]
         }
     };
     (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Options<$options:ty>, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function
-            [$($params)* $arg: *const $options,]
-            [$($reads)* let $arg = $call.options($arg)?;]
-            $($rest)*
-        }
-    };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Buffer, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function
-            [$($params)* $arg: *mut u8, cap: usize, len: *mut usize,]
-            [$($reads)* let $arg = $call.output($arg, cap, len)?;]
-            $($rest)*
-        }
-    };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: Out<$value:ty>, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function
-            [$($params)* $arg: *mut $value,]
-            [$($reads)* let $arg = $call.out($arg)?;]
-            $($rest)*
-        }
-    };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: OutOrNull<$value:ty>, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function
-            [$($params)* $arg: *mut $value,]
-            [$($reads)* let $arg = $call.out_or_null($arg)?;]
-            $($rest)*
-        }
-    };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: &Call, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function [$($params)*] [$($reads)* let $arg = $call;] $($rest)*
-        }
-    };
-    (
-        $call:ident $function:tt [$($params:tt)*] [$($reads:tt)*]
-        $arg:ident: $value:ty, $($rest:tt)*
-    ) => {
-        $crate::border::export_one! {
-            $call $function [$($params)* $arg: $value,] [$($reads)*] $($rest)*
-        }
-    };
-    (
-        $call:ident [[$($meta:tt)*] $name:ident [$out:ty] $body:block]
-        [$($params:tt)*] [$($reads:tt)*] $(,)?
-    ) => {
-        $($meta)*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            $($params)* out: *mut $out
-        ) -> $crate::status::wraith_status_t {
-            $crate::border::entry!(|$call| {
-                $($reads)*
-                $call.out(out)?.write_result(|| $body)
-            })
-        }
-    };
-    (
-        $call:ident [[$($meta:tt)*] $name:ident [] $body:block]
-        [$($params:tt)*] [$($reads:tt)*] $(,)?
+        $call:ident
+        [[$($meta:tt)*] $name:ident [] $body:block [$($params:tt)*] [$($reads:tt)*]] $(,)?
     ) => {
         $($meta)*
         #[unsafe(no_mangle)]
@@ -168,4 +113,17 @@ macro_rules! export_one {
     };
 }
 
-pub(crate) use {export, export_one};
+/// Adds the C parameters of one argument, and the statement that reads them, to a function.
+macro_rules! export_argument {
+    (
+        $call:ident
+        [$meta:tt $name:ident $out:tt $body:block [$($params:tt)*] [$($reads:tt)*]]
+        [$($param:tt)*] [$($read:tt)*] $($rest:tt)*
+    ) => {
+        $crate::border::export_one! {
+            $call [$meta $name $out $body [$($params)* $($param)*] [$($reads)* $($read)*]] $($rest)*
+        }
+    };
+}
+
+pub(crate) use {export, export_argument, export_one};

@@ -1,9 +1,8 @@
 //! The only module that accesses the caller's memory: it converts pointers to slices.
 //!
-//! An entry point (an exported C function) is made by `export!`, or its body is
-//! `entry!(|call| …)`. The [`Call`] represents the promise that the header demands of the C code:
-//! each pointer is NULL, or points to as many readable (or writable) items as its length says,
-//! until the call returns.
+//! An entry point (an exported C function) is made by `export!`. The [`Call`] represents the
+//! promise that the header demands of the C code: each pointer is NULL, or points to as many
+//! readable (or writable) items as its length says, until the call returns.
 //!
 //! Invariants: input is borrowed no longer than the call. Output is written only once, as the last
 //! step. So the input and output buffers of a call may overlap, and a call that fails has written
@@ -20,7 +19,7 @@ use std::slice;
 
 pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
-pub(crate) use export::{export, export_one};
+pub(crate) use export::{export, export_argument, export_one};
 pub use output::{OutPtr, Output};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
