@@ -1273,7 +1273,9 @@ wraith_status_t wraith_vault_new(const struct wraith_vault_callbacks_t *callback
                                  wraith_vault_t *out);
 
 // Keeps a session in a vault from now on, under an unused name of 1 to 64 characters (a-z,
-// A-Z, 0-9, `-`, `_`). `WRAITH_CONFLICT` if the name is in use.
+// A-Z, 0-9, `-`, `_`). `WRAITH_CONFLICT` if the name is in use. After `WRAITH_VAULT_FAILED` a
+// record may exist all the same, so the session seals nothing until it is kept, or saved and
+// stored.
 //
 // Each change by sealing or opening is in the vault before the call returns. If the process is
 // killed at any moment and the session is loaded again, it uses no number twice and opens no

@@ -68,10 +68,10 @@ kept_in_vaults!(PreKeys, PREKEYS);
 impl Ratchet {
     /// Sets the durability of later stores, if the conversation is kept in a vault. The default is
     /// [`Durability::Power`]: messages to people are rare, and a forgotten one costs more than the
-    /// few milliseconds of a disk write. With [`Durability::Process`] a power cut rolls the conversation back
-    /// to the state on disk. The peer then refuses messages with numbers that it has already
-    /// opened, and messages received earlier may open again on this side. A vault that detects
-    /// rolled-back records ([`KeyVault::latest`]) does not count these stores.
+    /// few milliseconds of a disk write. With [`Durability::Process`] a power cut rolls the
+    /// conversation back to the state on disk. The peer then refuses messages with numbers that it
+    /// has already opened, and messages received earlier may open again on this side. A vault that
+    /// detects rolled-back records ([`KeyVault::latest`]) does not count these stores.
     pub fn set_durability(&mut self, durability: Durability) {
         if let Some(kept) = &mut self.kept {
             kept.durability = durability;
