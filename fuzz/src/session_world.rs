@@ -115,7 +115,7 @@ pub fn conversation() -> &'static Conversation {
     CONVERSATION.get_or_init(|| {
         let mut rng = rng(3);
         let mut prekeys = PreKeys::generate(&mut rng, &bob(), 2);
-        let bundle = prekeys.bundle().encode();
+        let bundle = prekeys.bundle().expect("no vault can fail").encode();
         let before = prekeys.save().to_vec();
         let decoded = PreKeyBundle::decode(&bundle).expect("it was encoded");
         let suite = Suite::ChaCha20Poly1305;

@@ -81,21 +81,22 @@ enum wraith_status_t
  {
     // Success.
     WRAITH_OK = 0,
-    // An argument is invalid: a NULL pointer with a length above 0, a wrong length, or an invalid
-    // code or ticket.
+    // An argument or option is invalid, such as a path, name, code, ticket, key or length.
     WRAITH_INVALID_INPUT = 1,
     // The handle is 0, was freed, or is of another kind.
     WRAITH_INVALID_HANDLE = 2,
-    // The caller's buffer is too small. `*out_len` is the required size, and nothing has changed.
-    WRAITH_BUFFER_TOO_SMALL = 3,
-    // The call is not allowed in this state, such as a read when it is this side's turn to write.
-    WRAITH_INVALID_STATE = 4,
-    // A message, signature or saved state is forged, damaged, or of another party. Nothing has
+    // The caller's buffer is too small. `*out_len` is the required size, and nothing has
     // changed.
+    WRAITH_BUFFER_TOO_SMALL = 3,
+    // The call is not allowed in this state. For example, the handshake expects the peer's
+    // message, or the saved session has no reserved numbers left.
+    WRAITH_INVALID_STATE = 4,
+    // A message, signature or saved state does not authenticate: another party made it, or it
+    // was changed. Nothing has changed.
     WRAITH_UNAUTHENTIC = 5,
     // The message was received before. Nothing has changed.
     WRAITH_REPLAYED = 6,
-    // A limit is reached: handles, messages of a session, or a configured limit.
+    // A limit is reached: handles, messages of a session, prekeys, or a configured limit.
     WRAITH_EXHAUSTED = 7,
     // The vault has failed.
     WRAITH_VAULT_FAILED = 8,
@@ -103,7 +104,7 @@ enum wraith_status_t
     WRAITH_NO_RANDOMNESS = 9,
     // The operation is still running after the time limit. It continues.
     WRAITH_TIMED_OUT = 10,
-    // No address answered, no peer came, or the item does not exist.
+    // No address answered, no peer came, or the named item does not exist.
     WRAITH_NOT_FOUND = 11,
     // The user of the other side declined.
     WRAITH_REFUSED = 12,
@@ -126,17 +127,18 @@ enum wraith_status_t
     WRAITH_PROTOCOL = 20,
     // One of the two sides cancelled. The same transfer can be resumed.
     WRAITH_CANCELLED = 21,
-    // The receiver postponed the offer, which stays valid.
+    // The receiver postponed its answer to the offer, which stays valid.
     WRAITH_POSTPONED = 22,
     // Another program with the same identity receives the offer; its user accepted first.
     WRAITH_RECEIVED_ELSEWHERE = 23,
-    // The vault already has a record of this name, or a newer one: it is in use elsewhere, or was
-    // rolled back.
+    // The vault already has a record of this name, or a newer one: it is in use elsewhere, or
+    // was rolled back. Continuing would reuse keys.
     WRAITH_CONFLICT = 24,
-    // The message is so late that it is no longer opened. It may have been received before. Nothing
-    // has changed.
+    // The message is so late that it is no longer opened. It may have been received before.
+    // Nothing has changed.
     WRAITH_TOO_OLD = 25,
-    // The reader or writer of a byte stream failed.
+    // The reader or writer of a byte stream failed. For a target in memory, the content exceeds
+    // its limit.
     WRAITH_STREAM = 26,
     // The program of one side panicked.
     WRAITH_PROGRAM_PANICKED = 27,
@@ -686,8 +688,9 @@ typedef struct wraith_vault_callbacks_t {
 extern "C" {
 #endif // __cplusplus
 
-// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when the
-// offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts any offer.
+// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
+// the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
+// any offer.
 wraith_status_t wraith_fetch(wraith_node_t node,
                              const uint8_t *source,
                              size_t source_len,
@@ -703,8 +706,8 @@ wraith_status_t wraith_node_new(const struct wraith_node_options_t *options, wra
 // Returns the NodeId: 32 bytes.
 wraith_status_t wraith_node_id(wraith_node_t node, uint8_t *out, size_t out_cap, size_t *out_len);
 
-// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at `address`
-// (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
+// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at
+// `address` (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
 wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *name,
                                         size_t name_len,
@@ -713,17 +716,18 @@ wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *address,
                                         size_t address_len);
 
-// Cancels all transfers of the node, and waits until their peers are notified and received data is
-// stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail with
-// `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a callback.
+// Cancels all transfers of the node, and waits until their peers are notified and received
+// data is stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail
+// with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
+// callback.
 wraith_status_t wraith_node_shutdown(wraith_node_t node);
 
-// Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
-// waits for at most two seconds until the peers are notified.
+// Frees the node. Its transfers continue until they are freed as well. Freeing the last of
+// them waits for at most two seconds until the peers are notified.
 wraith_status_t wraith_node_free(wraith_node_t node);
 
-// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show;
-// no file content has been read by then. `options` and `callbacks` may be NULL.
+// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to
+// show; no file content has been read by then. `options` and `callbacks` may be NULL.
 wraith_status_t wraith_offer(wraith_node_t node,
                              const struct wraith_bytes_t *paths,
                              size_t paths_count,
@@ -731,8 +735,8 @@ wraith_status_t wraith_offer(wraith_node_t node,
                              const struct wraith_callbacks_t *callbacks,
                              wraith_transfer_t *out);
 
-// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then has
-// a ticket.
+// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then
+// has a ticket.
 wraith_status_t wraith_transfer_code(wraith_transfer_t transfer,
                                      uint8_t *out,
                                      size_t out_cap,
@@ -745,9 +749,9 @@ wraith_status_t wraith_transfer_ticket(wraith_transfer_t transfer,
                                        size_t out_cap,
                                        size_t *out_len);
 
-// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of an
-// unfinished earlier run of this offer. They can resume without a new code. No bytes if there are
-// none.
+// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of
+// an unfinished earlier run of this offer. They can resume without a new code. No bytes if
+// there are none.
 wraith_status_t wraith_transfer_continues_for(wraith_transfer_t transfer,
                                               uint8_t *out,
                                               size_t out_cap,
@@ -756,24 +760,25 @@ wraith_status_t wraith_transfer_continues_for(wraith_transfer_t transfer,
 // Returns the progress of a transfer; after the end, the final figures.
 wraith_status_t wraith_transfer_progress(wraith_transfer_t transfer, struct wraith_progress_t *out);
 
-// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or `WRAITH_FOREVER`).
+// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
 //
-// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is still
-// running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and none will
-// follow. Any number of threads may wait, any number of times.
+// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is
+// still running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and
+// none will follow. Any number of threads may wait, any number of times.
 wraith_status_t wraith_transfer_wait(wraith_transfer_t transfer, uint64_t timeout_ms);
 
-// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end. Verified
-// data is kept, and the same transfer can be resumed later.
+// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end.
+// Verified data is kept, and the same transfer can be resumed later.
 wraith_status_t wraith_transfer_cancel(wraith_transfer_t transfer);
 
-// Frees the transfer, and stops it if it is running. Does not wait for a callback that is running.
-// After that callback, only `release` is called.
+// Frees the transfer, and stops it if it is running. Does not wait for a callback that is
+// running. After that callback, only `release` is called.
 wraith_status_t wraith_transfer_free(wraith_transfer_t transfer);
 
 // Returns the BLAKE3 hash of `data`: 32 bytes.
 wraith_status_t wraith_hash(const uint8_t *data,
-                            size_t len,
+                            size_t data_len,
                             uint8_t *out,
                             size_t out_cap,
                             size_t *out_len);
@@ -782,7 +787,7 @@ wraith_status_t wraith_hash(const uint8_t *data,
 wraith_status_t wraith_hasher_new(wraith_hasher_t *out);
 
 // Appends data to the hash.
-wraith_status_t wraith_hasher_update(wraith_hasher_t hasher, const uint8_t *data, size_t len);
+wraith_status_t wraith_hasher_update(wraith_hasher_t hasher, const uint8_t *data, size_t data_len);
 
 // Returns the hash of all data so far: 32 bytes. More data can follow.
 wraith_status_t wraith_hasher_finish(wraith_hasher_t hasher,
@@ -824,8 +829,8 @@ wraith_status_t wraith_identity_sign(wraith_identity_t identity,
 // Frees the identity and wipes its secret.
 wraith_status_t wraith_identity_free(wraith_identity_t identity);
 
-// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over `message`.
-// `WRAITH_UNAUTHENTIC` if it is not.
+// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over
+// `message`. `WRAITH_UNAUTHENTIC` if it is not.
 wraith_status_t wraith_node_id_verify(const uint8_t *node_id,
                                       size_t node_id_len,
                                       const uint8_t *message,
@@ -840,8 +845,8 @@ wraith_status_t wraith_node_id_to_text(const uint8_t *node_id,
                                        size_t out_cap,
                                        size_t *out_len);
 
-// Parses a NodeId from its text, in upper or lower case: 32 bytes. `WRAITH_INVALID_INPUT` if it is
-// no possible NodeId.
+// Parses a NodeId from its text, in upper or lower case: 32 bytes. `WRAITH_INVALID_INPUT` if
+// it is no possible NodeId.
 wraith_status_t wraith_node_id_from_text(const uint8_t *text,
                                          size_t text_len,
                                          uint8_t *out,
@@ -861,12 +866,13 @@ wraith_status_t wraith_last_error(uint8_t *out, size_t out_cap, size_t *out_len)
 // Creates a splitter for one direction of a session.
 wraith_status_t wraith_splitter_new(wraith_splitter_t *out);
 
-// Splits `message` into pieces, written to `out` one after the other. Each piece is `room` bytes
-// long; the last one has the rest. Seal the pieces one by one; they may arrive in any order.
+// Splits `message` into pieces, written to `out` one after the other. Each piece is `room`
+// bytes long; the last one has the rest. Seal the pieces one by one; they may arrive in any
+// order.
 //
-// A message shorter than `room` becomes one piece, which is one byte longer than the message. A
-// longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535 pieces,
-// otherwise `WRAITH_INVALID_INPUT`.
+// A message shorter than `room` becomes one piece, which is one byte longer than the message.
+// A longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535
+// pieces, otherwise `WRAITH_INVALID_INPUT`.
 wraith_status_t wraith_splitter_split(wraith_splitter_t splitter,
                                       const uint8_t *message,
                                       size_t message_len,
@@ -878,12 +884,13 @@ wraith_status_t wraith_splitter_split(wraith_splitter_t splitter,
 // Frees the splitter.
 wraith_status_t wraith_splitter_free(wraith_splitter_t splitter);
 
-// Creates a reassembler for one direction of a session, with these limits. `limits` may be NULL.
+// Creates a reassembler for one direction of a session, with these limits. `limits` may be
+// NULL.
 wraith_status_t wraith_reassembler_new(const struct wraith_reassembly_limits_t *limits,
                                        wraith_reassembler_t *out);
 
-// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in `out`,
-// and otherwise 0.
+// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in
+// `out`, and otherwise 0.
 //
 // - `WRAITH_BUFFER_TOO_SMALL`: the piece would complete a message. It was not added.
 // - `WRAITH_UNAUTHENTIC`: the bytes are no piece, or contradict other pieces of the message.
@@ -909,13 +916,14 @@ wraith_status_t wraith_handshake_new(const struct wraith_handshake_options_t *op
 // Returns the next step: a `wraith_turn_t`.
 wraith_status_t wraith_handshake_turn(wraith_handshake_t handshake, uint32_t *out);
 
-// Returns the length of the next message with a payload of `payload_len` bytes. Changes nothing.
+// Returns the length of the next message with a payload of `payload_len` bytes. Changes
+// nothing.
 wraith_status_t wraith_handshake_write_len(wraith_handshake_t handshake,
                                            size_t payload_len,
-                                           size_t *out_len);
+                                           size_t *out);
 
-// Writes the next message. The protection of the payload depends on pattern and message; the first
-// payload of XX is sent in the clear.
+// Writes the next message. The protection of the payload depends on pattern and message; the
+// first payload of XX is sent in the clear.
 wraith_status_t wraith_handshake_write(wraith_handshake_t handshake,
                                        const uint8_t *payload,
                                        size_t payload_len,
@@ -941,29 +949,30 @@ wraith_status_t wraith_handshake_repeat(wraith_handshake_t handshake,
                                         size_t out_cap,
                                         size_t *out_len);
 
-// Returns the transcript hash: equal on both sides, and different in any two handshakes. Complete
-// at the end of the handshake.
+// Returns the transcript hash: equal on both sides, and different in any two handshakes.
+// Complete at the end of the handshake.
 wraith_status_t wraith_handshake_hash(wraith_handshake_t handshake,
                                       uint8_t *out,
                                       size_t out_cap,
                                       size_t *out_len);
 
-// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is unknown.
+// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is
+// unknown.
 wraith_status_t wraith_handshake_remote_key(wraith_handshake_t handshake,
                                             uint8_t *out,
                                             size_t out_cap,
                                             size_t *out_len);
 
-// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before that,
-// and for a side without an identity.
+// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before
+// that, and for a side without an identity.
 wraith_status_t wraith_handshake_peer(wraith_handshake_t handshake,
                                       uint8_t *out,
                                       size_t out_cap,
                                       size_t *out_len);
 
-// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has sent
-// one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone can make
-// that of IX. The first message of the resulting session that opens proves the claim.
+// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has
+// sent one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone
+// can make that of IX. The first message of the resulting session that opens proves the claim.
 wraith_status_t wraith_handshake_claimed_peer(wraith_handshake_t handshake,
                                               uint8_t *out,
                                               size_t out_cap,
@@ -983,8 +992,8 @@ wraith_status_t wraith_prekeys_generate(wraith_identity_t identity,
                                         size_t one_time,
                                         wraith_prekeys_t *out);
 
-// Returns a bundle for one initiator, to be published. It contains a one-time prekey while there
-// are some. Needs room for `WRAITH_BUNDLE_MAX`.
+// Returns a bundle for one initiator, to be published. It contains a one-time prekey while
+// there are some. Needs room for `WRAITH_BUNDLE_MAX`.
 wraith_status_t wraith_prekeys_bundle(wraith_prekeys_t prekeys,
                                       uint8_t *out,
                                       size_t out_cap,
@@ -1017,9 +1026,9 @@ wraith_status_t wraith_prekeys_restore(const uint8_t *saved,
 // Frees the prekeys and wipes their secrets.
 wraith_status_t wraith_prekeys_free(wraith_prekeys_t prekeys);
 
-// Returns the room that `wraith_ratchet_encrypt` needs for a text of `text_len` bytes. The message
-// may be shorter.
-wraith_status_t wraith_ratchet_room(size_t text_len, size_t *out_len);
+// Returns the room that `wraith_ratchet_encrypt` needs for a text of `text_len` bytes. The
+// message may be shorter.
+wraith_status_t wraith_ratchet_room(size_t text_len, size_t *out);
 
 // Starts a conversation with the owner of a published bundle, who may be offline. Check with
 // `wraith_ratchet_peer` that the owner is the intended peer.
@@ -1064,9 +1073,10 @@ wraith_status_t wraith_ratchet_encrypt(wraith_ratchet_t ratchet,
                                        size_t out_cap,
                                        size_t *out_len);
 
-// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if
-// the message was decrypted before, `WRAITH_TOO_OLD` if it came too late. A ratchet in a vault is
-// stored before this returns; save any other ratchet before you act on the text.
+// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`.
+// `WRAITH_REPLAYED` if the message was decrypted before, `WRAITH_TOO_OLD` if it came too late.
+// A ratchet in a vault is stored before this returns; save any other ratchet before you act on
+// the text.
 wraith_status_t wraith_ratchet_decrypt(wraith_ratchet_t ratchet,
                                        const uint8_t *aad,
                                        size_t aad_len,
@@ -1082,25 +1092,25 @@ wraith_status_t wraith_ratchet_peer(wraith_ratchet_t ratchet,
                                     size_t out_cap,
                                     size_t *out_len);
 
-// Returns 32 bytes that are equal on both sides and unique to this conversation. Compare them over
-// another channel.
+// Returns 32 bytes that are equal on both sides and unique to this conversation. Compare them
+// over another channel.
 wraith_status_t wraith_ratchet_binding(wraith_ratchet_t ratchet,
                                        uint8_t *out,
                                        size_t out_cap,
                                        size_t *out_len);
 
-// Sets whether message lengths are padded to buckets, for up to 12 % more bytes: 1 for yes, 0 (the
-// default) for no.
+// Sets whether message lengths are padded to buckets, for up to 12 % more bytes: 1 for yes, 0
+// (the default) for no.
 wraith_status_t wraith_ratchet_set_padding(wraith_ratchet_t ratchet, uint32_t padding);
 
-// Sets the current time in milliseconds, from any fixed starting point. Keys of missing messages
-// expire by it. Set it again after `wraith_ratchet_keep`, `wraith_ratchet_load` and
+// Sets the current time in milliseconds, from any fixed starting point. Keys of missing
+// messages expire by it. Set it again after `wraith_ratchet_keep`, `wraith_ratchet_load` and
 // `wraith_ratchet_restore`.
 wraith_status_t wraith_ratchet_set_time(wraith_ratchet_t ratchet, uint64_t now_ms);
 
-// Serializes the conversation, secrets included, without a checksum, for a caller without a vault.
-// Prefer `wraith_ratchet_keep`. A conversation restored from bytes other than the latest must be
-// started anew. `WRAITH_INVALID_STATE` if it is in a vault.
+// Serializes the conversation, secrets included, without a checksum, for a caller without a
+// vault. Prefer `wraith_ratchet_keep`. A conversation restored from bytes other than the
+// latest must be started anew. `WRAITH_INVALID_STATE` if it is in a vault.
 wraith_status_t wraith_ratchet_save(wraith_ratchet_t ratchet,
                                     uint8_t *out,
                                     size_t out_cap,
@@ -1114,12 +1124,12 @@ wraith_status_t wraith_ratchet_restore(const uint8_t *saved,
 // Frees the conversation and wipes its keys.
 wraith_status_t wraith_ratchet_free(wraith_ratchet_t ratchet);
 
-// Encrypts `count` texts with the same `aad`, in this order, and writes the messages to `out` one
-// after the other. `results`, an array of `count`, gets the position of each message. Needs the
-// room that `wraith_ratchet_room` returns for each text.
+// Encrypts `count` texts with the same `aad`, in this order, and writes the messages to `out`
+// one after the other. `results`, an array of `count`, gets the position of each message.
+// Needs the room that `wraith_ratchet_room` returns for each text.
 //
-// All texts are encrypted, or none: `failed`, which may be NULL, gets the index of the first that
-// cannot be. A ratchet in a vault is stored once, before this returns.
+// All texts are encrypted, or none: `failed`, which may be NULL, gets the index of the first
+// that cannot be. A ratchet in a vault is stored once, before this returns.
 wraith_status_t wraith_ratchet_encrypt_many(wraith_ratchet_t ratchet,
                                             const uint8_t *aad,
                                             size_t aad_len,
@@ -1132,12 +1142,12 @@ wraith_status_t wraith_ratchet_encrypt_many(wraith_ratchet_t ratchet,
                                             size_t *failed);
 
 // Decrypts `count` messages with the same `aad`, each independently. `results`, an array of
-// `count`, gets the result of each message and the position of its text in `out`. Needs room for
-// all messages less `WRAITH_RATCHET_OVERHEAD` bytes each.
+// `count`, gets the result of each message and the position of its text in `out`. Needs room
+// for all messages less `WRAITH_RATCHET_OVERHEAD` bytes each.
 //
 // Of two equal messages, the first is decrypted. The call returns `WRAITH_OK` even if some
-// messages fail. A ratchet in a vault is stored once, before this returns; if its vault fails, no
-// message counts as decrypted.
+// messages fail. A ratchet in a vault is stored once, before this returns; if its vault fails,
+// no message counts as decrypted.
 wraith_status_t wraith_ratchet_decrypt_many(wraith_ratchet_t ratchet,
                                             const uint8_t *aad,
                                             size_t aad_len,
@@ -1183,9 +1193,9 @@ wraith_status_t wraith_session_seal(wraith_session_t session,
                                     size_t *out_len,
                                     uint64_t *number);
 
-// Opens `message`. Its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC`
-// if the other side did not seal it. `WRAITH_REPLAYED` if it was opened before, `WRAITH_TOO_OLD` if
-// it is older than the last 2048. `number` may be NULL.
+// Opens `message`. Its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes.
+// `WRAITH_UNAUTHENTIC` if the other side did not seal it. `WRAITH_REPLAYED` if it was opened
+// before, `WRAITH_TOO_OLD` if it is older than the last 2048. `number` may be NULL.
 wraith_status_t wraith_session_open(wraith_session_t session,
                                     const uint8_t *aad,
                                     size_t aad_len,
@@ -1196,9 +1206,9 @@ wraith_status_t wraith_session_open(wraith_session_t session,
                                     size_t *out_len,
                                     uint64_t *number);
 
-// Seals `count` texts with the same `aad` and writes the messages to `out` one after the other,
-// each `WRAITH_SESSION_OVERHEAD` bytes longer than its text. All are sealed, or none: `failed`,
-// which may be NULL, gets the index of the first that cannot be.
+// Seals `count` texts with the same `aad` and writes the messages to `out` one after the
+// other, each `WRAITH_SESSION_OVERHEAD` bytes longer than its text. All are sealed, or none:
+// `failed`, which may be NULL, gets the index of the first that cannot be.
 wraith_status_t wraith_session_seal_many(wraith_session_t session,
                                          const uint8_t *aad,
                                          size_t aad_len,
@@ -1209,12 +1219,12 @@ wraith_status_t wraith_session_seal_many(wraith_session_t session,
                                          size_t *out_len,
                                          size_t *failed);
 
-// Opens `count` messages with the same `aad`, each independently. `results`, an array of `count`,
-// gets the result of each message and the position of its text in `out`. Needs room for all
-// messages less `WRAITH_SESSION_OVERHEAD` bytes each.
+// Opens `count` messages with the same `aad`, each independently. `results`, an array of
+// `count`, gets the result of each message and the position of its text in `out`. Needs room
+// for all messages less `WRAITH_SESSION_OVERHEAD` bytes each.
 //
-// Of two equal messages, the first is opened. The call returns `WRAITH_OK` even if some messages
-// fail.
+// Of two equal messages, the first is opened. The call returns `WRAITH_OK` even if some
+// messages fail.
 wraith_status_t wraith_session_open_many(wraith_session_t session,
                                          const uint8_t *aad,
                                          size_t aad_len,
@@ -1225,8 +1235,8 @@ wraith_status_t wraith_session_open_many(wraith_session_t session,
                                          size_t *out_len,
                                          struct wraith_opened_t *results);
 
-// Sets the current time in milliseconds, from any fixed starting point. Keys then change every ten
-// minutes. Without it, they change only by the number of messages and bytes.
+// Sets the current time in milliseconds, from any fixed starting point. Keys then change every
+// ten minutes. Without it, they change only by the number of messages and bytes.
 wraith_status_t wraith_session_set_time(wraith_session_t session, uint64_t now_ms);
 
 // Serializes the session; the bytes are as secret as the session. Needs room for
@@ -1234,14 +1244,15 @@ wraith_status_t wraith_session_set_time(wraith_session_t session, uint64_t now_m
 //
 // After the first save, the session seals at most 512 further messages until
 // `wraith_session_stored` confirms that a restore will find these bytes. Beyond that,
-// `wraith_session_seal` returns `WRAITH_INVALID_STATE`. A session in a vault needs none of this.
+// `wraith_session_seal` returns `WRAITH_INVALID_STATE`. A session in a vault needs none of
+// this.
 wraith_status_t wraith_session_save(wraith_session_t session,
                                     uint8_t *out,
                                     size_t out_cap,
                                     size_t *out_len);
 
-// Confirms that the bytes of the last save are stored, and nothing older. `WRAITH_INVALID_STATE`
-// if there was no save since the last confirmation.
+// Confirms that the bytes of the last save are stored, and nothing older.
+// `WRAITH_INVALID_STATE` if there was no save since the last confirmation.
 wraith_status_t wraith_session_stored(wraith_session_t session);
 
 // Restores a session from saved bytes. It seals nothing before it is saved and stored anew.
@@ -1253,16 +1264,18 @@ wraith_status_t wraith_session_restore(const uint8_t *saved,
 // Frees the session and wipes its keys.
 wraith_status_t wraith_session_free(wraith_session_t session);
 
-// Opens the vault in a folder; creates the folder if it is missing. Its records are encrypted only
-// if the disk is. One process at a time owns it.
+// Opens the vault in a folder; creates the folder if it is missing. Its records are encrypted
+// only if the disk is. One process at a time owns it.
 wraith_status_t wraith_vault_folder(const uint8_t *folder, size_t folder_len, wraith_vault_t *out);
 
 // Creates a vault from callbacks. `store`, `load` and `remove` are mandatory.
 wraith_status_t wraith_vault_new(const struct wraith_vault_callbacks_t *callbacks,
                                  wraith_vault_t *out);
 
-// Keeps a session in a vault from now on, under an unused name of 1 to 64 characters (a-z, A-Z,
-// 0-9, `-`, `_`). `WRAITH_CONFLICT` if the name is in use.
+// Keeps a session in a vault from now on, under an unused name of 1 to 64 characters (a-z,
+// A-Z, 0-9, `-`, `_`). `WRAITH_CONFLICT` if the name is in use. After `WRAITH_VAULT_FAILED` a
+// record may exist all the same, so the session seals nothing until it is kept, or saved and
+// stored.
 //
 // Each change by sealing or opening is in the vault before the call returns. If the process is
 // killed at any moment and the session is loaded again, it uses no number twice and opens no
@@ -1272,16 +1285,16 @@ wraith_status_t wraith_session_keep(wraith_session_t session,
                                     const uint8_t *name,
                                     size_t name_len);
 
-// Loads the session stored under this name. `WRAITH_NOT_FOUND` if there is none, `WRAITH_CONFLICT`
-// if the vault detects that it was rolled back.
+// Loads the session stored under this name. `WRAITH_NOT_FOUND` if there is none,
+// `WRAITH_CONFLICT` if the vault detects that it was rolled back.
 wraith_status_t wraith_session_load(wraith_vault_t vault,
                                     const uint8_t *name,
                                     size_t name_len,
                                     wraith_session_t *out);
 
-// Generates prekeys of an identity and keeps them in a vault under an unused name, with `one_time`
-// one-time prekeys. `WRAITH_CONFLICT` if the name is in use. That a bundle was handed out, or a
-// prekey used, is recorded in the vault before the call returns any output.
+// Generates prekeys of an identity and keeps them in a vault under an unused name, with
+// `one_time` one-time prekeys. `WRAITH_CONFLICT` if the name is in use. That a bundle was
+// handed out, or a prekey used, is recorded in the vault before the call returns any output.
 wraith_status_t wraith_prekeys_generate_in_vault(wraith_vault_t vault,
                                                  const uint8_t *name,
                                                  size_t name_len,
@@ -1289,9 +1302,9 @@ wraith_status_t wraith_prekeys_generate_in_vault(wraith_vault_t vault,
                                                  size_t one_time,
                                                  wraith_prekeys_t *out);
 
-// Moves prekeys from memory into a vault, as `wraith_session_keep` does. If that fails, they stay
-// in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same; `wraith_vault_remove`
-// removes it.
+// Moves prekeys from memory into a vault, as `wraith_session_keep` does. If that fails, they
+// stay in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
+// `wraith_vault_remove` removes it.
 wraith_status_t wraith_prekeys_keep(wraith_prekeys_t prekeys,
                                     wraith_vault_t vault,
                                     const uint8_t *name,
@@ -1303,9 +1316,9 @@ wraith_status_t wraith_prekeys_load(wraith_vault_t vault,
                                     size_t name_len,
                                     wraith_prekeys_t *out);
 
-// Like `wraith_ratchet_initiate`, but keeps the conversation in a vault from the start, under an
-// unused name. `WRAITH_CONFLICT` if the name is in use. Each change by encryption or decryption is
-// in the vault before the call returns. If the vault fails, nothing has changed.
+// Like `wraith_ratchet_initiate`, but keeps the conversation in a vault from the start, under
+// an unused name. `WRAITH_CONFLICT` if the name is in use. Each change by encryption or
+// decryption is in the vault before the call returns. If the vault fails, nothing has changed.
 wraith_status_t wraith_ratchet_initiate_in_vault(wraith_vault_t vault,
                                                  const uint8_t *name,
                                                  size_t name_len,
@@ -1314,17 +1327,17 @@ wraith_status_t wraith_ratchet_initiate_in_vault(wraith_vault_t vault,
                                                  size_t bundle_len,
                                                  wraith_ratchet_t *out);
 
-// Like `wraith_ratchet_respond`, but keeps the conversation in a vault from the start. The prekeys
-// must be in a vault too, the same or another one; otherwise `WRAITH_INVALID_STATE`.
+// Like `wraith_ratchet_respond`, but keeps the conversation in a vault from the start. The
+// prekeys must be in a vault too, the same or another one; otherwise `WRAITH_INVALID_STATE`.
 //
 // The conversation is stored first, then its prekeys are stored as used, then the text is
 // returned. If a call was interrupted or its vault failed, repeat it with the same message and
 // name; the result is the same.
 //
-// Therefore derive the name from `wraith_ratchet_initiator_of`, and pass every message that has an
-// initiator to this function first. If it returns `WRAITH_CONFLICT`, `WRAITH_NOT_FOUND` or
-// `WRAITH_REPLAYED`, pass the message to `wraith_ratchet_decrypt` of the conversation of that
-// name.
+// Therefore derive the name from `wraith_ratchet_initiator_of`, and pass every message that
+// has an initiator to this function first. If it returns `WRAITH_CONFLICT`, `WRAITH_NOT_FOUND`
+// or `WRAITH_REPLAYED`, pass the message to `wraith_ratchet_decrypt` of the conversation of
+// that name.
 wraith_status_t wraith_ratchet_respond_in_vault(wraith_vault_t vault,
                                                 const uint8_t *name,
                                                 size_t name_len,
@@ -1339,8 +1352,8 @@ wraith_status_t wraith_ratchet_respond_in_vault(wraith_vault_t vault,
                                                 size_t *out_len,
                                                 wraith_ratchet_t *ratchet);
 
-// Moves a conversation from memory into a vault, as `wraith_session_keep` does. If that fails, it
-// stays in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
+// Moves a conversation from memory into a vault, as `wraith_session_keep` does. If that fails,
+// it stays in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
 // `wraith_vault_remove` removes it.
 wraith_status_t wraith_ratchet_keep(wraith_ratchet_t ratchet,
                                     wraith_vault_t vault,

@@ -136,46 +136,47 @@ class Vault(wraith.KeyVault):
 
 def test_a_session_lives_in_a_vault_of_python_and_goes_on_after_its_end() -> None:
     vault, (first, second) = Vault(), sessions()
-    kept = wraith.StoredSession.create(vault, "anna", first)
-    with pytest.raises(wraith.WraithError.WrongState):
-        first.seal(b"", b"it is in the vault")
-    before = kept.seal(b"", b"one")
-    again = wraith.StoredSession.load(vault, "anna")
+    first.keep(vault, "anna")
+    for refused in (lambda: first.keep(vault, "berta"), first.save):
+        with pytest.raises(wraith.WraithError.WrongState):
+            refused()
+    before = first.seal(b"", b"one")
+    again = wraith.Session.load(vault, "anna")
     after = again.seal(b"", b"two")
     assert before[:8] != after[:8]
     assert [second.open(b"", each) for each in (before, after)] == [b"one", b"two"]
     with pytest.raises(wraith.WraithError.Conflict):
-        kept.save()
+        first.store()
 
 
 def test_an_exception_of_a_vault_is_an_error_of_the_call_and_changes_nothing() -> None:
     vault, (first, second) = Vault(), sessions()
-    kept = wraith.StoredSession.create(vault, "anna", first)
+    first.keep(vault, "anna")
     message = second.seal(b"", b"hello")
     for failure in (wraith.VaultError.Failed("the disk is full"), ZeroDivisionError("oops")):
         vault.fails = failure
         with pytest.raises(wraith.WraithError.Vault):
-            kept.open(b"", message)
+            first.open(b"", message)
     vault.fails = None
-    assert kept.open(b"", message) == b"hello"
+    assert first.open(b"", message) == b"hello"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("cut_off", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
 def test_a_store_that_is_interrupted_has_stored_nothing(cut_off: BaseException) -> None:
     vault, (first, second) = Vault(), sessions()
-    kept = wraith.StoredSession.create(vault, "anna", first)
-    sent = [kept.seal(b"", b"x")]
+    first.keep(vault, "anna")
+    sent = [first.seal(b"", b"x")]
     message = second.seal(b"", b"hello")
     vault.fails = cut_off
     with pytest.raises(wraith.WraithError.Vault):
-        kept.open(b"", message)
+        first.open(b"", message)
     with pytest.raises(wraith.WraithError.Vault):
         # The session has reserved numbers for a while, and must then store its state.
         while True:
-            sent.append(kept.seal(b"", b"x"))
+            sent.append(first.seal(b"", b"x"))
     vault.fails = None
-    again = wraith.StoredSession.load(vault, "anna")
+    again = wraith.Session.load(vault, "anna")
     assert again.open(b"", message) == b"hello"
     sent.extend(again.seal(b"", b"x") for _ in range(len(sent)))
     assert len({each[:8] for each in sent}) == len(sent)
@@ -191,28 +192,29 @@ def test_a_question_to_a_vault_that_is_interrupted_is_not_answered_with_nothing(
             return super().__getattribute__(name)
 
     vault, (first, _) = Vault(), sessions()
-    wraith.StoredSession.create(vault, "anna", first)
+    first.keep(vault, "anna")
     interrupted = Interrupted()
     interrupted.records = vault.records
     with pytest.raises(wraith.WraithError.Vault):
-        wraith.StoredSession.load(interrupted, "anna")
+        wraith.Session.load(interrupted, "anna")
 
 
 def test_a_session_that_a_vault_does_not_take_can_be_put_into_it_again() -> None:
     vault, (first, second), (other, _) = Vault(), sessions(), sessions()
-    wraith.StoredSession.create(vault, "anna", other)
+    other.keep(vault, "anna")
     with pytest.raises(wraith.WraithError.InvalidInput):
-        wraith.StoredSession.create(vault, "no name", first)
+        first.keep(vault, "no name")
     with pytest.raises(wraith.WraithError.Conflict):
-        wraith.StoredSession.create(vault, "anna", first)
+        first.keep(vault, "anna")
     sent = [first.seal(b"", b"nothing was done to it")]
     vault.fails = OSError("the disk is full")
     with pytest.raises(wraith.WraithError.Vault):
-        wraith.StoredSession.create(vault, "berta", first)
+        first.keep(vault, "berta")
     with pytest.raises(wraith.WraithError.WrongState):
         first.seal(b"", b"its numbers may be in the vault")
     vault.fails = None
-    sent.append(wraith.StoredSession.create(vault, "berta", first).seal(b"", b"again"))
+    first.keep(vault, "berta")
+    sent.append(first.seal(b"", b"again"))
     assert [second.open(b"", each) for each in sent] == [b"nothing was done to it", b"again"]
 
 
@@ -220,7 +222,7 @@ def test_a_vault_that_uses_the_session_it_stores_is_refused() -> None:
     refused: list[Exception] = []
 
     class Curious(Vault):
-        kept: wraith.StoredSession | None = None
+        kept: wraith.Session | None = None
 
         def store(self, name: str, generation: int, record: bytes, durability: wraith.Durability) -> int:
             if self.kept:
@@ -231,13 +233,14 @@ def test_a_vault_that_uses_the_session_it_stores_is_refused() -> None:
             return super().store(name, generation, record, durability)
 
     vault, (first, second) = Curious(), sessions()
-    vault.kept = wraith.StoredSession.create(vault, "anna", first)
+    first.keep(vault, "anna")
+    vault.kept = first
     assert vault.kept.open(b"", second.seal(b"", b"hello")) == b"hello"
     assert len(refused) == 1
 
 
 def test_a_vault_can_drop_the_session_that_it_stores() -> None:
-    held: list[wraith.StoredSession] = []
+    held: list[wraith.Session] = []
 
     class Dropping(Vault):
         def store(self, name: str, generation: int, record: bytes, durability: wraith.Durability) -> int:
@@ -245,10 +248,12 @@ def test_a_vault_can_drop_the_session_that_it_stores() -> None:
             return super().store(name, generation, record, durability)
 
     vault, (first, second) = Dropping(), sessions()
-    held.append(wraith.StoredSession.create(vault, "anna", first))
+    first.keep(vault, "anna")
+    held.append(first)
+    del first
     assert held[0].open(b"", second.seal(b"", b"hello")) == b"hello"
     assert held == []
-    assert wraith.StoredSession.load(vault, "anna").open(b"", second.seal(b"", b"again")) == b"again"
+    assert wraith.Session.load(vault, "anna").open(b"", second.seal(b"", b"again")) == b"again"
 
 
 def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
@@ -258,18 +263,19 @@ def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
 
     first, _ = sessions()
     with pytest.raises(wraith.WraithError.Vault):
-        wraith.StoredSession.create(Silent(), "anna", first)
+        first.keep(Silent(), "anna")
 
 
 def test_a_vault_in_a_folder_outlives_what_used_it(tmp_path: Path) -> None:
     vault, (first, second) = wraith.file_vault(str(tmp_path / "vault")), sessions()
-    message = wraith.StoredSession.create(vault, "anna", first).seal(b"", b"one")
+    first.keep(vault, "anna")
+    message = first.seal(b"", b"one")
     with pytest.raises(wraith.WraithError.Vault):
         wraith.file_vault(str(tmp_path / "vault"))
-    again = wraith.StoredSession.load(vault, "anna").seal(b"", b"two")
+    again = wraith.Session.load(vault, "anna").seal(b"", b"two")
     assert [second.open(b"", each) for each in (again, message)] == [b"two", b"one"]
     with pytest.raises(wraith.WraithError.NotFound):
-        wraith.StoredSession.load(wraith.memory_vault(), "anna")
+        wraith.Session.load(wraith.memory_vault(), "anna")
 
 
 def test_a_conversation_starts_while_the_other_side_is_away() -> None:
@@ -293,23 +299,28 @@ def test_a_conversation_starts_while_the_other_side_is_away() -> None:
 def test_a_conversation_in_vaults_goes_on_after_the_end_of_each_process() -> None:
     alice, bob = wraith.Identity.generate(), wraith.Identity.generate()
     hers, his = Vault(), Vault()
-    bundle = wraith.StoredPreKeys.create(his, "prekeys", bob, 2).bundle()
-    first = wraith.StoredRatchet.initiate(hers, "bob", alice, bundle).encrypt(b"", b"one")
+    prekeys = wraith.PreKeys.generate(bob, 2)
+    prekeys.keep(his, "prekeys")
+    ratchet = wraith.Ratchet.initiate(alice, prekeys.bundle())
+    ratchet.keep(hers, "bob")
+    first = ratchet.encrypt(b"", b"one")
     assert wraith.initiator_of(first) == alice.node_id() and wraith.initiator_of(b"") is None
-    prekeys = wraith.StoredPreKeys.load(his, "prekeys")
+    prekeys = wraith.PreKeys.load(his, "prekeys")
     assert prekeys.remaining() == 1
-    started = wraith.respond_stored(his, "alice", bob, prekeys, b"", first)
+    with pytest.raises(wraith.WraithError.WrongState):
+        wraith.respond(bob, prekeys, b"", first)
+    started = wraith.respond_in_vault(his, "alice", bob, prekeys, b"", first)
     assert (started.text, started.ratchet.peer()) == (b"one", alice.node_id())
     with pytest.raises(wraith.WraithError.NotFound):
-        wraith.respond_stored(his, "again", bob, prekeys, b"", first)
-    answers = wraith.StoredRatchet.load(his, "alice").encrypt_many(b"", [b"two", b"three"])
-    ratchet = wraith.StoredRatchet.load(hers, "bob")
+        wraith.respond_in_vault(his, "again", bob, prekeys, b"", first)
+    answers = wraith.Ratchet.load(his, "alice").encrypt_many(b"", [b"two", b"three"])
+    ratchet = wraith.Ratchet.load(hers, "bob")
     hers.fails = KeyboardInterrupt()
     with pytest.raises(wraith.WraithError.Vault):
         ratchet.decrypt(b"", answers[0])
     hers.fails = None
     assert ratchet.decrypt(b"", answers[0]) == b"two"
-    opened = wraith.StoredRatchet.load(hers, "bob").decrypt_many(b"", answers)
+    opened = wraith.Ratchet.load(hers, "bob").decrypt_many(b"", answers)
     assert isinstance(opened[0], wraith.Opened.REJECTED) and opened[0].kind == wraith.Rejection.REPLAYED
     assert isinstance(opened[1], wraith.Opened.TEXT) and opened[1].text == b"three"
 

@@ -5,8 +5,7 @@ use std::sync::Mutex;
 use blake3::Hasher;
 use wraith_crypto::Wiped;
 
-use crate::border::entry;
-use crate::status::wraith_status_t;
+use crate::border::export;
 use crate::table::{Kind, Table};
 
 /// Bytes of a hash.
@@ -17,66 +16,34 @@ pub type wraith_hasher_t = u64;
 
 static HASHERS: Table<Mutex<Wiped<Hasher>>> = Table::new(Kind::Hasher);
 
-/// Returns the BLAKE3 hash of `data`: 32 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_hash(
-    data: *const u8,
-    len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (data, output) = (call.bytes(data, len)?, call.output(out, out_cap, out_len)?);
-        output.room(WRAITH_HASH_BYTES)?;
-        output.write(&wraith_crypto::kdf::hash(data))
-    })
-}
+export!(
+    /// Returns the BLAKE3 hash of `data`: 32 bytes.
+    pub fn wraith_hash(data: Bytes, out: Buffer) -> Outcome {
+        out.room(WRAITH_HASH_BYTES)?;
+        out.write(&wraith_crypto::kdf::hash(data))
+    }
 
-/// Starts an incremental hash.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_hasher_new(out: *mut wraith_hasher_t) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        out.write(HASHERS.insert(Mutex::new(Wiped::new(Hasher::new())))?);
-        Ok(())
-    })
-}
+    /// Starts an incremental hash.
+    pub fn wraith_hasher_new() -> Outcome<wraith_hasher_t> {
+        HASHERS.add(Wiped::new(Hasher::new()))
+    }
 
-/// Appends data to the hash.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_hasher_update(
-    hasher: wraith_hasher_t,
-    data: *const u8,
-    len: usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let data = call.bytes(data, len)?;
+    /// Appends data to the hash.
+    pub fn wraith_hasher_update(hasher: wraith_hasher_t, data: Bytes) -> Outcome {
         HASHERS.with(hasher, |hasher| {
             hasher.update(data);
             Ok(())
         })
-    })
-}
+    }
 
-/// Returns the hash of all data so far: 32 bytes. More data can follow.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_hasher_finish(
-    hasher: wraith_hasher_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        output.room(WRAITH_HASH_BYTES)?;
-        let hash = HASHERS.with(hasher, |hasher| Ok(hasher.finalize()))?;
-        output.write(hash.as_bytes())
-    })
-}
+    /// Returns the hash of all data so far: 32 bytes. More data can follow.
+    pub fn wraith_hasher_finish(hasher: wraith_hasher_t, out: Buffer) -> Outcome {
+        out.room(WRAITH_HASH_BYTES)?;
+        HASHERS.with(hasher, |hasher| out.write(hasher.finalize().as_bytes()))
+    }
 
-/// Frees the hasher.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_hasher_free(hasher: wraith_hasher_t) -> wraith_status_t {
-    entry!(|_call| HASHERS.remove(hasher).map(drop))
-}
+    /// Frees the hasher.
+    pub fn wraith_hasher_free(hasher: wraith_hasher_t) -> Outcome {
+        HASHERS.free(hasher)
+    }
+);

@@ -1,12 +1,12 @@
 //! Identities: Ed25519 keys whose public half is the NodeId.
 
-use wraith_crypto::identity::SIGNATURE_BYTES;
+use wraith_crypto::identity::{InvalidNodeId, SIGNATURE_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity};
 
-use crate::border::entry;
+use crate::border::export;
 use crate::random;
 use crate::status::wraith_status_t::WRAITH_UNAUTHENTIC;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
 /// Bytes of a NodeId.
@@ -29,132 +29,63 @@ pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
     IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
 }
 
-/// Generates an identity from system randomness.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        out.write(IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))?);
-        Ok(())
-    })
-}
+export!(
+    /// Generates an identity from system randomness.
+    pub fn wraith_identity_generate() -> Outcome<wraith_identity_t> {
+        IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))
+    }
 
-/// Creates the identity of a seed: 32 secret random bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_identity_from_seed(
-    seed: *const u8,
-    seed_len: usize,
-    out: *mut wraith_identity_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (seed, out) = (call.array::<WRAITH_SEED_BYTES>(seed, seed_len)?, call.out(out)?);
-        out.write(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
-        Ok(())
-    })
-}
+    /// Creates the identity of a seed: 32 secret random bytes.
+    pub fn wraith_identity_from_seed(seed: Array<WRAITH_SEED_BYTES>) -> Outcome<wraith_identity_t> {
+        IDENTITIES.insert(SecretIdentity::from_seed(*seed))
+    }
 
-/// Returns the seed of the identity: 32 bytes. Anyone with the seed can act as this identity.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_identity_seed(
-    identity: wraith_identity_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        output.write(IDENTITIES.get(identity)?.seed())
-    })
-}
+    /// Returns the seed of the identity: 32 bytes. Anyone with the seed can act as this identity.
+    pub fn wraith_identity_seed(identity: wraith_identity_t, out: Buffer) -> Outcome {
+        out.write(IDENTITIES.get(identity)?.seed())
+    }
 
-/// Returns the NodeId of the identity: 32 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_identity_node_id(
-    identity: wraith_identity_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        output.write(IDENTITIES.get(identity)?.node_id().as_bytes())
-    })
-}
+    /// Returns the NodeId of the identity: 32 bytes.
+    pub fn wraith_identity_node_id(identity: wraith_identity_t, out: Buffer) -> Outcome {
+        out.write(IDENTITIES.get(identity)?.node_id().as_bytes())
+    }
 
-/// Signs `message` (Ed25519, RFC 8032): 64 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_identity_sign(
-    identity: wraith_identity_t,
-    message: *const u8,
-    message_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (message, output) =
-            (call.bytes(message, message_len)?, call.output(out, out_cap, out_len)?);
-        output.room(WRAITH_SIGNATURE_BYTES)?;
-        output.write(&IDENTITIES.get(identity)?.sign(message))
-    })
-}
+    /// Signs `message` (Ed25519, RFC 8032): 64 bytes.
+    pub fn wraith_identity_sign(
+        identity: wraith_identity_t,
+        message: Bytes,
+        out: Buffer,
+    ) -> Outcome {
+        out.room(WRAITH_SIGNATURE_BYTES)?;
+        out.write(&IDENTITIES.get(identity)?.sign(message))
+    }
 
-/// Frees the identity and wipes its secret.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_identity_free(identity: wraith_identity_t) -> wraith_status_t {
-    entry!(|_call| IDENTITIES.remove(identity).map(drop))
-}
+    /// Frees the identity and wipes its secret.
+    pub fn wraith_identity_free(identity: wraith_identity_t) -> Outcome {
+        IDENTITIES.free(identity)
+    }
 
-/// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over `message`.
-/// `WRAITH_UNAUTHENTIC` if it is not.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_id_verify(
-    node_id: *const u8,
-    node_id_len: usize,
-    message: *const u8,
-    message_len: usize,
-    signature: *const u8,
-    signature_len: usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let node_id = NodeId(*call.array(node_id, node_id_len)?);
-        let message = call.bytes(message, message_len)?;
-        let signature = call.array(signature, signature_len)?;
-        node_id.verify(message, signature).map_err(|_| {
+    /// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over
+    /// `message`. `WRAITH_UNAUTHENTIC` if it is not.
+    pub fn wraith_node_id_verify(
+        node_id: Array<WRAITH_NODE_ID_BYTES>,
+        message: Bytes,
+        signature: Array<WRAITH_SIGNATURE_BYTES>,
+    ) -> Outcome {
+        NodeId(*node_id).verify(message, signature).map_err(|_| {
             Failure::new(WRAITH_UNAUTHENTIC, "the signature is not valid for this identity")
         })
-    })
-}
+    }
 
-/// Returns a NodeId as text: 52 characters.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_id_to_text(
-    node_id: *const u8,
-    node_id_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let node_id = NodeId(*call.array(node_id, node_id_len)?);
-        call.output(out, out_cap, out_len)?.write(node_id.to_string().as_bytes())
-    })
-}
+    /// Returns a NodeId as text: 52 characters.
+    pub fn wraith_node_id_to_text(node_id: Array<WRAITH_NODE_ID_BYTES>, out: Buffer) -> Outcome {
+        out.write(NodeId(*node_id).to_string().as_bytes())
+    }
 
-/// Parses a NodeId from its text, in upper or lower case: 32 bytes. `WRAITH_INVALID_INPUT` if it is
-/// no possible NodeId.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_id_from_text(
-    text: *const u8,
-    text_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let node_id: NodeId = call.text(text, text_len)?.parse().map_err(
-            |error: wraith_crypto::identity::InvalidNodeId| Failure::input(error.to_string()),
-        )?;
-        call.output(out, out_cap, out_len)?.write(node_id.as_bytes())
-    })
-}
+    /// Parses a NodeId from its text, in upper or lower case: 32 bytes. `WRAITH_INVALID_INPUT` if
+    /// it is no possible NodeId.
+    pub fn wraith_node_id_from_text(text: Text, out: Buffer) -> Outcome {
+        let node_id: Result<NodeId, InvalidNodeId> = text.parse();
+        out.write(node_id.map_err(|error| Failure::input(error.to_string()))?.as_bytes())
+    }
+);

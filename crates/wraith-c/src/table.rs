@@ -100,6 +100,11 @@ impl<T> Table<T> {
         Ok(value)
     }
 
+    /// Invalidates `handle` and drops its object once nobody uses it.
+    pub fn free(&self, handle: u64) -> Outcome {
+        self.remove(handle).map(drop)
+    }
+
     fn parts(&self, handle: u64) -> Outcome<(usize, u32)> {
         if handle >> KIND_SHIFT != self.kind as u64 {
             return Err(invalid());
@@ -110,6 +115,11 @@ impl<T> Table<T> {
 }
 
 impl<T> Table<Mutex<T>> {
+    /// Stores `value` until [`Self::remove`] and returns its number.
+    pub fn add(&self, value: T) -> Outcome<u64> {
+        self.insert(Mutex::new(value))
+    }
+
     /// Runs `work` on the object of `handle`, one thread at a time. A callback of `work` that uses
     /// the same handle is refused: it would deadlock.
     pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {

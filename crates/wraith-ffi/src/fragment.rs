@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wraith::session::fragment::{self as inner, FragmentError, ReassemblyLimits};
+use wraith::session::fragment::{self as inner, ReassemblyLimits};
 
 use crate::error::WraithError;
 
@@ -85,15 +85,4 @@ impl Reassembler {
 /// Ignores poisoning: after a panic elsewhere, at worst a message stays incomplete.
 fn held<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl From<FragmentError> for WraithError {
-    fn from(error: FragmentError) -> Self {
-        let text = error.to_string();
-        match error {
-            FragmentError::Room { .. } => Self::InvalidInput(text),
-            FragmentError::Malformed => Self::Protocol(text),
-            FragmentError::TooLong(_) => Self::Exhausted(text),
-        }
-    }
 }

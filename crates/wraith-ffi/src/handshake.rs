@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wraith::session::{HandshakeBuilder, HandshakeError, Protocol, ReadOutcome, StaticKey};
+use wraith::session::{HandshakeBuilder, Protocol, ReadOutcome, StaticKey};
 
 use crate::content::node_id;
 use crate::error::WraithError;
@@ -186,19 +186,4 @@ impl Handshake {
 
 fn named(protocol: &str) -> Result<Protocol, WraithError> {
     protocol.parse().map_err(WraithError::invalid)
-}
-
-impl From<HandshakeError> for WraithError {
-    fn from(error: HandshakeError) -> Self {
-        let text = error.to_string();
-        match error {
-            HandshakeError::Forbidden(_)
-            | HandshakeError::Needs(_)
-            | HandshakeError::PayloadLength => Self::InvalidInput(text),
-            HandshakeError::Turn | HandshakeError::NoKeys => Self::WrongState(text),
-            HandshakeError::Unauthentic => Self::Unauthentic(text),
-            HandshakeError::BadKey => Self::Protocol(text),
-            HandshakeError::Identity | HandshakeError::WrongPeer(_) => Self::WrongPeer(text),
-        }
-    }
 }

@@ -42,8 +42,6 @@ mod runtime;
 mod sealed_box;
 mod secret;
 mod session;
-mod stored;
-mod stored_ratchet;
 mod used_once;
 mod vault;
 
@@ -60,14 +58,10 @@ pub use listen::{AcceptFilter, Listener};
 pub use node::{Contact, Node, NodeOptions, Relay, shutdown_all_nodes};
 pub use offer::{Offer, OfferOptions, OfferSummary};
 pub use progress::Progress;
-pub use ratchet::{PreKeys, Ratchet, Started, respond};
+pub use ratchet::{PreKeys, Ratchet, Started, initiator_of, respond, respond_in_vault};
 pub use sealed_box::{open_box, seal_box};
 pub use secret::{SecretKey, SecretText};
 pub use session::{Opened, Rejection, SavedSession, Session};
-pub use stored::StoredSession;
-pub use stored_ratchet::{
-    StoredPreKeys, StoredRatchet, StoredStarted, initiator_of, respond_stored,
-};
 pub use vault::{Durability, KeyVault, VaultError, file_vault, memory_vault};
 
 uniffi::setup_scaffolding!("wraith");

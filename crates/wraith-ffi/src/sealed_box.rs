@@ -1,7 +1,7 @@
 //! Sealed boxes: a message for one identity from an anonymous sender, to which the recipient cannot
 //! reply.
 
-use wraith::session::sealed_box::{self, SealedBoxError};
+use wraith::session::sealed_box;
 
 use crate::content::node_id;
 use crate::error::WraithError;
@@ -36,17 +36,4 @@ pub fn open_box(
     sealed: Vec<u8>,
 ) -> Result<Vec<u8>, WraithError> {
     Ok(sealed_box::open(&identity.0, &context, &sealed)?)
-}
-
-impl From<SealedBoxError> for WraithError {
-    fn from(error: SealedBoxError) -> Self {
-        match error {
-            SealedBoxError::Length | SealedBoxError::Recipient => {
-                Self::InvalidInput(error.to_string())
-            }
-            SealedBoxError::Malformed | SealedBoxError::Unauthentic => {
-                Self::Unauthentic(error.to_string())
-            }
-        }
-    }
 }

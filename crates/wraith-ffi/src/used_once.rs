@@ -26,22 +26,6 @@ impl<T> UsedOnce<T> {
         self.lock().take().ok_or_else(|| WraithError::used_up(self.taken))
     }
 
-    /// Puts back a value that [`UsedOnce::take`] returned, or its successor.
-    pub fn put_back(&self, value: T) {
-        *self.lock() = Some(value);
-    }
-
-    /// Runs `work` on the value under the lock.
-    ///
-    /// # Errors
-    /// [`WraithError::WrongState`] if it was taken before.
-    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, WraithError> {
-        match &mut *self.lock() {
-            Some(value) => Ok(work(value)),
-            None => Err(WraithError::used_up(self.taken)),
-        }
-    }
-
     /// Ignores poisoning: a panic leaves a complete value or none.
     fn lock(&self) -> MutexGuard<'_, Option<T>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)

@@ -5,13 +5,14 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use thiserror::Error;
+pub use wraith::session::vault::Durability;
 use wraith::session::vault::{self as inner, FileVault};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
 
 /// The failure that a stored record must survive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+#[uniffi::remote(Enum)]
 pub enum Durability {
     /// The end of the process, clean or not.
     Process,
@@ -113,15 +114,11 @@ pub fn file_vault(
     folder: String,
     anchor: Option<String>,
 ) -> Result<Arc<dyn KeyVault>, WraithError> {
-    let open = || -> Result<FileVault, inner::VaultError> {
-        let vault = FileVault::open(folder)?;
-        match anchor {
-            Some(anchor) => vault.anchored(anchor),
-            None => Ok(vault),
-        }
-    };
-    let vault = open().map_err(|error| WraithError::Vault(error.to_string()))?;
-    Ok(Arc::new(ExportedVault(vault)))
+    let vault = FileVault::open(folder)?;
+    Ok(Arc::new(ExportedVault(match anchor {
+        Some(anchor) => vault.anchored(anchor)?,
+        None => vault,
+    })))
 }
 
 /// Presents a Rust vault to other languages.
@@ -135,10 +132,6 @@ impl<V: inner::KeyVault> KeyVault for ExportedVault<V> {
         record: Vec<u8>,
         durability: Durability,
     ) -> Result<u64, VaultError> {
-        let durability = match durability {
-            Durability::Process => inner::Durability::Process,
-            Durability::Power => inner::Durability::Power,
-        };
         let record = Zeroizing::new(record);
         self.0.store(&name, generation, &record, durability)?;
         Ok(generation)
@@ -200,7 +193,13 @@ pub(crate) fn lock<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError>
 }
 
 /// Presents a vault of another language to Rust.
-pub(crate) struct ForeignVault(pub Arc<dyn KeyVault>);
+pub(crate) struct ForeignVault(Arc<dyn KeyVault>);
+
+impl ForeignVault {
+    pub(crate) fn of(vault: Arc<dyn KeyVault>) -> Arc<dyn inner::KeyVault> {
+        Arc::new(Self(vault))
+    }
+}
 
 impl inner::KeyVault for ForeignVault {
     fn store(
@@ -208,12 +207,8 @@ impl inner::KeyVault for ForeignVault {
         name: &str,
         generation: u64,
         record: &[u8],
-        durability: inner::Durability,
+        durability: Durability,
     ) -> Result<(), inner::VaultError> {
-        let durability = match durability {
-            inner::Durability::Process => Durability::Process,
-            inner::Durability::Power => Durability::Power,
-        };
         let _in_vault = VaultCallGuard::enter();
         let stored = self.0.store(name.to_owned(), generation, record.to_vec(), durability)?;
         check_confirmed(stored == generation, "store")

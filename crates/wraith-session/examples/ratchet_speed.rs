@@ -26,8 +26,9 @@ fn row(what: &str, mut samples: Vec<u128>, each: usize) {
 fn established(rng: &mut ChaCha20Rng, suite: Suite) -> (Ratchet, Ratchet) {
     let (alice, bob) = (SecretIdentity::from_seed([1; 32]), SecretIdentity::from_seed([2; 32]));
     let mut prekeys = PreKeys::generate(rng, &bob, 1);
-    let mut alices = Ratchet::initiate_with(rng, &alice, &prekeys.bundle(), suite)
-        .expect("these are good prekeys");
+    let bundle = prekeys.bundle().expect("no vault can fail");
+    let mut alices =
+        Ratchet::initiate_with(rng, &alice, &bundle, suite).expect("these are good prekeys");
     let mut message = Vec::new();
     alices.encrypt(rng, b"", b"", &mut message).expect("it is short");
     let (mut bobs, _) =

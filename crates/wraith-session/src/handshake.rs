@@ -33,9 +33,10 @@ use std::fmt;
 use std::mem;
 
 use rand_core::CryptoRng;
+use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use thiserror::Error;
-use wraith_crypto::{NodeId, Policy, Wiped};
+use wraith_crypto::{NodeId, Policy, TAG_BYTES, Wiped};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver};
 use zeroize::Zeroizing;
 
@@ -49,9 +50,6 @@ pub const HANDSHAKE_MESSAGE_BYTES_MAX: usize = 65_535;
 /// Maximum payload of a handshake message, in bytes: a round number that leaves room for the keys
 /// of every pattern.
 pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 61_440;
-/// Upper bound of the keys and tags of a message: two public keys, the longer ML-KEM half, four
-/// tags, a NodeId.
-const OVERHEAD_BYTES_MAX: usize = 2 * 32 + 1184 + 4 * 16 + NODE_ID_BYTES;
 const NODE_ID_BYTES: usize = 32;
 
 /// Why a handshake call failed.
@@ -206,7 +204,7 @@ impl HandshakeBuilder {
             match self.remote {
                 Some(remote) if remote != key => return Err(HandshakeError::Identity),
                 _ if knows_remote => self.remote = Some(key),
-                _ if pattern.static_key_message(!self.initiator).is_none() => {
+                _ if !pattern.sends_static(!self.initiator) => {
                     return Err(HandshakeError::Needs(
                         "no peer identity, because this pattern keeps the peer anonymous",
                     ));
@@ -249,27 +247,45 @@ impl HandshakeInputs {
                 MlKem::Encapsulates(Zeroizing::new(*seed))
             }
         };
-        let local = local.as_ref().map(|key| key.pair.clone());
-        let (ephemeral, local, suite) = (self.ephemeral.clone(), local.clone(), protocol.suite);
-        let resolver = SuiteResolver(Resolver { ephemeral, local: local.clone(), suite, kem });
-        let mut builder = Builder::with_resolver(protocol.params(), Box::new(resolver))
-            .prologue(prologue)
-            .expect("there is no other prologue");
-        if let Some(local) = &local {
-            builder = builder.local_private_key(local.secret()).expect("there is no other key");
-        }
-        if let Some(remote) = remote {
-            builder = builder.remote_public_key(remote).expect("there is no other key");
-        }
-        if let (Some(position), Some(psk)) = (protocol.psk, psk) {
-            builder = builder.psk(position, psk).expect("the position is one of the pattern");
-        }
-        let state = match initiator {
-            true => builder.build_initiator(),
-            false => builder.build_responder(),
+        let local = local.as_ref().map(|key| &key.pair);
+        let resolver = Resolver {
+            ephemeral: self.ephemeral.clone(),
+            local: local.cloned(),
+            suite: protocol.suite,
+            kem,
         };
-        Wiped::new(state.expect("what the pattern needs was checked"))
+        let psk = protocol.psk.zip(psk.as_deref());
+        noise_state(protocol.params(), resolver, *initiator, prologue, remote.as_ref(), psk)
     }
+}
+
+/// Starts a Noise handshake whose inputs are those that its pattern needs.
+pub(crate) fn noise_state(
+    params: NoiseParams,
+    resolver: Resolver,
+    initiator: bool,
+    prologue: &[u8],
+    remote: Option<&[u8; 32]>,
+    psk: Option<(u8, &[u8; 32])>,
+) -> Wiped<HandshakeState> {
+    let local = resolver.local.clone();
+    let mut builder = Builder::with_resolver(params, Box::new(SuiteResolver(resolver)))
+        .prologue(prologue)
+        .expect("there is no other prologue");
+    if let Some(local) = &local {
+        builder = builder.local_private_key(local.secret()).expect("there is no other key");
+    }
+    if let Some(remote) = remote {
+        builder = builder.remote_public_key(remote).expect("there is no other key");
+    }
+    if let Some((position, psk)) = psk {
+        builder = builder.psk(position, psk).expect("the position is one of the pattern");
+    }
+    let state = match initiator {
+        true => builder.build_initiator(),
+        false => builder.build_responder(),
+    };
+    Wiped::new(state.expect("what the pattern needs was checked"))
 }
 
 /// A message that was written or read.
@@ -335,21 +351,45 @@ impl Handshake {
     /// [`HandshakeError::Turn`], [`HandshakeError::PayloadLength`]; [`HandshakeError::BadKey`] if
     /// the peer's key allows no agreement.
     pub fn write(&mut self, payload: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+        let len = self.written_len(payload.len())?;
+        let node_id = self.local_id().filter(|_| self.carries_static_now());
+        let head: &[u8] = node_id.as_ref().map_or(&[], |id| id.as_bytes());
+        let payload = Zeroizing::new([head, payload].concat());
+        let message = write(&mut self.state, &payload, len).map_err(|_| HandshakeError::BadKey)?;
+        self.steps.push(HandshakeMessage::Wrote { payload, message: message.clone() });
+        Ok(message)
+    }
+
+    /// Returns the length of the next message with a payload of this length.
+    ///
+    /// # Errors
+    /// [`HandshakeError::Turn`], [`HandshakeError::PayloadLength`].
+    pub fn written_len(&self, payload: usize) -> Result<usize, HandshakeError> {
         if !self.is_my_turn() {
             return Err(HandshakeError::Turn);
         }
-        if payload.len() > HANDSHAKE_PAYLOAD_BYTES_MAX {
+        if payload > HANDSHAKE_PAYLOAD_BYTES_MAX {
             return Err(HandshakeError::PayloadLength);
         }
-        let node_id = self
-            .carries_static_now(self.inputs.options.initiator)
-            .then(|| self.local_id())
-            .flatten();
-        let head: &[u8] = node_id.as_ref().map_or(&[], |id| id.as_bytes());
-        let payload = Zeroizing::new([head, payload].concat());
-        let message = write(&mut self.state, &payload).map_err(|_| HandshakeError::BadKey)?;
-        self.steps.push(HandshakeMessage::Wrote { payload, message: message.clone() });
-        Ok(message)
+        Ok(self.next_overhead(self.local_id().is_some()) + payload)
+    }
+
+    /// Returns the payload length of a message of this length; 0 for a duplicate or an early
+    /// message.
+    #[must_use]
+    pub fn payload_len(&self, message: usize) -> usize {
+        if self.is_finished() || self.is_my_turn() {
+            return 0;
+        }
+        message.saturating_sub(self.next_overhead(self.expects_identity()))
+    }
+
+    /// Returns the bytes of the next message without its payload, of a writer with or without an
+    /// identity.
+    fn next_overhead(&self, has_identity: bool) -> usize {
+        let has_identity = has_identity && self.carries_static_now();
+        let id = if has_identity { NODE_ID_BYTES } else { 0 };
+        self.inputs.options.protocol.overhead(self.steps.len()) + id
     }
 
     /// Reads a message of the peer.
@@ -367,12 +407,11 @@ impl Handshake {
             return Err(HandshakeError::Unauthentic);
         }
         let mut payload = vec![0; message.len()];
-        let told = self.carries_static_now(!self.inputs.options.initiator);
         let read = self.state.read_message(message, &mut payload);
         let judged = match read {
             Ok(len) => {
                 payload.truncate(len);
-                self.verify_identity(told, &mut payload)
+                self.verify_identity(&mut payload)
             }
             Err(_) => Err(HandshakeError::Unauthentic),
         };
@@ -461,22 +500,21 @@ impl Handshake {
         self.inputs.options.local.as_ref().and_then(|key| key.node_id)
     }
 
-    /// Returns whether the next message carries the static key of that side.
-    fn carries_static_now(&self, initiator: bool) -> bool {
-        let next = self.steps.len();
-        let told = self.inputs.options.protocol.pattern.static_key_message(initiator);
-        told.is_some_and(|message| usize::from(message) == next)
+    /// Returns whether identities are in use, so that the peer sends its own.
+    fn expects_identity(&self) -> bool {
+        self.local_id().is_some() || self.inputs.options.peer.is_some()
+    }
+
+    /// Returns whether the next message, of either side, carries a static key.
+    fn carries_static_now(&self) -> bool {
+        self.inputs.options.protocol.pattern.carries_static(self.steps.len())
     }
 
     /// Removes and verifies the NodeId in the payload of a message that carries a static key, if
     /// identities are in use.
-    fn verify_identity(
-        &self,
-        told: bool,
-        payload: &mut Vec<u8>,
-    ) -> Result<Option<NodeId>, HandshakeError> {
+    fn verify_identity(&self, payload: &mut Vec<u8>) -> Result<Option<NodeId>, HandshakeError> {
         let expected = self.inputs.options.peer;
-        if !told || self.local_id().is_none() && expected.is_none() {
+        if !self.carries_static_now() || !self.expects_identity() {
             return Ok(None);
         }
         let id = NodeId(*payload.first_chunk().ok_or(HandshakeError::Identity)?);
@@ -502,7 +540,7 @@ impl Handshake {
         for step in &self.steps {
             match step {
                 HandshakeMessage::Wrote { payload, message } => {
-                    let again = write(&mut self.state, payload);
+                    let again = write(&mut self.state, payload, message.len());
                     debug_assert_eq!(
                         again.as_ref(),
                         Ok(message),
@@ -528,10 +566,11 @@ impl fmt::Debug for Handshake {
     }
 }
 
-fn write(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, snow::Error> {
-    let mut message =
-        vec![0; (payload.len() + OVERHEAD_BYTES_MAX).min(HANDSHAKE_MESSAGE_BYTES_MAX)];
-    let len = state.write_message(payload, &mut message)?;
-    message.truncate(len);
+fn write(state: &mut HandshakeState, payload: &[u8], len: usize) -> Result<Vec<u8>, snow::Error> {
+    // snow requires room for a tag behind the payload, also where there is none.
+    let mut message = vec![0; len + TAG_BYTES];
+    let written = state.write_message(payload, &mut message)?;
+    debug_assert_eq!(written, len, "the length of each message is known in advance");
+    message.truncate(written);
     Ok(message)
 }

@@ -11,13 +11,17 @@ use snow::params::{
     HandshakePattern, HashChoice, KemChoice, NoiseParams,
 };
 use thiserror::Error;
-use wraith_crypto::{Policy, Suite};
+use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::{Policy, Suite, TAG_BYTES};
 
 use crate::hash::HashFunction;
 
 /// Represents ML-KEM-768 in the parameters, because snow names no newer KEM. The resolver of
 /// `wraith-noise` computes ML-KEM-768.
 const MLKEM768: KemChoice = KemChoice::Kyber1024;
+
+/// Bytes of an X25519 public key.
+const KEY_BYTES: usize = 32;
 
 /// A handshake pattern (Noise revision 34, §7.5): which static keys exist and how each becomes
 /// known. The first letter is the initiator's key, the second the responder's. X is sent encrypted,
@@ -53,13 +57,21 @@ impl Pattern {
         }
     }
 
+    /// Returns the tokens of each message.
+    const fn tokens(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::XX => &[&["e"], &["e", "ee", "s", "es"], &["s", "se"]],
+            Self::XK => &[&["e", "es"], &["e", "ee"], &["s", "se"]],
+            Self::IK => &[&["e", "es", "s", "ss"], &["e", "ee", "se"]],
+            Self::NK => &[&["e", "es"], &["e", "ee"]],
+            Self::IX => &[&["e", "s"], &["e", "ee", "se", "s", "es"]],
+        }
+    }
+
     /// Returns the number of messages until both sides can split.
     #[must_use]
     pub const fn messages(self) -> u8 {
-        match self {
-            Self::XX | Self::XK => 3,
-            Self::IK | Self::NK | Self::IX => 2,
-        }
+        self.tokens().len() as u8
     }
 
     /// Returns whether the initiator must know the responder's static key in advance.
@@ -68,15 +80,14 @@ impl Pattern {
         matches!(self, Self::XK | Self::IK | Self::NK)
     }
 
-    /// Returns the index, from 0, of the message that carries the static key of the initiator
-    /// (true) or the responder, if it is sent.
-    pub(crate) const fn static_key_message(self, initiator: bool) -> Option<u8> {
-        match (self, initiator) {
-            (Self::XX | Self::XK, true) => Some(2),
-            (Self::IK | Self::IX, true) => Some(0),
-            (Self::XX | Self::IX, false) => Some(1),
-            (Self::NK, true) | (Self::XK | Self::IK | Self::NK, false) => None,
-        }
+    /// Returns whether message `number`, from 0, carries the static key of its writer.
+    pub(crate) fn carries_static(self, number: usize) -> bool {
+        self.tokens().get(number).is_some_and(|tokens| tokens.contains(&"s"))
+    }
+
+    /// Returns whether a message carries the static key of this side.
+    pub(crate) fn sends_static(self, initiator: bool) -> bool {
+        (usize::from(!initiator)..3).step_by(2).any(|number| self.carries_static(number))
     }
 
     /// Returns whether the finished handshake proves the initiator's identity.
@@ -144,6 +155,41 @@ impl Protocol {
             }
             _ => suite || matches!(policy, Policy::Default),
         }
+    }
+
+    /// Returns the bytes of message `number`, from 0, without its payload.
+    ///
+    /// The count follows Noise (revision 34, §5.3 and §9.2): a public key is 32 bytes, and each
+    /// part encrypted under an established key has a tag. The hybrid extension adds ML-KEM's key to
+    /// the first message, after its first key agreement if there is one, and the ciphertext after
+    /// `ee`.
+    pub(crate) fn overhead(&self, number: usize) -> usize {
+        let tag = |has_key| if has_key { TAG_BYTES } else { 0 };
+        let mut has_key = self.psk == Some(0);
+        let mut len = 0;
+        for (at, tokens) in self.pattern.tokens().iter().enumerate().take(number + 1) {
+            len = 0;
+            let first_agreement = tokens.iter().position(|token| token.len() == 2);
+            for (index, token) in tokens.iter().enumerate() {
+                match *token {
+                    "e" => {
+                        len += KEY_BYTES;
+                        has_key |= self.psk.is_some();
+                    }
+                    "s" => len += KEY_BYTES + tag(has_key),
+                    _ => has_key = true,
+                }
+                if self.hybrid && at == 0 && index == first_agreement.unwrap_or(0) {
+                    len += ENCAPSULATION_KEY_BYTES + tag(has_key);
+                }
+                if self.hybrid && *token == "ee" {
+                    len += CIPHERTEXT_BYTES + TAG_BYTES;
+                }
+            }
+            has_key |= self.psk == Some(at as u8 + 1);
+            len += tag(has_key);
+        }
+        len
     }
 
     /// Returns the parameters for snow. snow supports the hybrid extension but names only an older

@@ -12,17 +12,17 @@
 //! [ratchet](crate::ratchet).
 
 use rand_core::CryptoRng;
+use snow::HandshakeState;
 use snow::params::{
     BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifierList, HandshakePattern,
     HashChoice, NoiseParams,
 };
-use snow::{Builder, HandshakeState};
 use thiserror::Error;
 use wraith_crypto::{AeadKey, NodeId, SecretIdentity, Suite, TAG_BYTES, Wiped};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver, nonce};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::hash::SuiteResolver;
+use crate::handshake::noise_state;
 use crate::session::TEXT_BYTES_MAX;
 
 const VERSION: u8 = 1;
@@ -132,19 +132,9 @@ fn state(
     );
     let kem = MlKem::Encapsulates(Zeroizing::default());
     let suite = Suite::ChaCha20Poly1305;
-    let resolver = SuiteResolver(Resolver { ephemeral, local: local.cloned(), suite, kem });
-    let mut builder = Builder::with_resolver(params, Box::new(resolver))
-        .prologue(context)
-        .expect("there is no other prologue");
-    if let Some(local) = local {
-        builder = builder.local_private_key(local.secret()).expect("there is no other key");
-    }
-    if let Some(remote) = remote {
-        builder = builder.remote_public_key(remote).expect("there is no other key");
-    }
-    let state =
-        if remote.is_some() { builder.build_initiator() } else { builder.build_responder() };
-    Wiped::new(state.expect("N needs the responder's key on both sides, and has it"))
+    let resolver = Resolver { ephemeral, local: local.cloned(), suite, kem };
+    // N needs the responder's key on both sides, and has it.
+    noise_state(params, resolver, remote.is_some(), context, remote, None)
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ fn start_scripts() -> Vec<Vec<u8>> {
 fn bundles() -> Vec<Vec<u8>> {
     let world = conversation();
     let mut prekeys = PreKeys::generate(&mut rng(9), &bob(), 0);
-    let short = prekeys.bundle().encode();
+    let short = prekeys.bundle().expect("no vault can fail").encode();
     let unsigned = [&world.bundle, &short].map(|bundle| [&[1], &bundle[..]].concat());
     let signed = [&world.bundle, &short].map(|bundle| [&[0], &bundle[..]].concat());
     unsigned.into_iter().chain(signed).collect()
@@ -265,7 +265,8 @@ fn prekeys_states() -> Vec<Vec<u8>> {
     let mut used = PreKeys::restore(&world.prekeys).expect("they were saved");
     Ratchet::respond(&bob(), &mut used, b"", &world.first[0]).expect("it is the first");
     let mut rotated = PreKeys::generate(&mut rng(9), &bob(), 0);
-    let bundle = PreKeyBundle::decode(&rotated.bundle().encode()).expect("it was encoded");
+    let bundle = PreKeyBundle::decode(&rotated.bundle().expect("no vault can fail").encode())
+        .expect("it was encoded");
     let suite = Suite::ChaCha20Poly1305;
     let mut other =
         Ratchet::initiate_with(&mut rng(10), &alice(), &bundle, suite).expect("it is good");

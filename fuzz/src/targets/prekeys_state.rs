@@ -19,7 +19,7 @@ pub(crate) fn run(input: &[u8]) {
         holds(&prekeys);
     }
     let remaining = prekeys.remaining();
-    let bundle = prekeys.bundle();
+    let bundle = prekeys.bundle().expect("no vault can fail");
     assert!(bundle.encode().len() <= BUNDLE_BYTES_MAX);
     assert_eq!(prekeys.remaining(), remaining.saturating_sub(1));
     assert_eq!(bundle.has_one_time(), remaining > 0);

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use wraith_crypto::kdf;
+use wraith_session::ratchet::{PreKeys, Ratchet};
 use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record};
-use wraith_session::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
+use wraith_session::{Session, StoreError};
 
 pub(crate) fn run(input: &[u8]) {
     let bytes = match input.split_first() {
@@ -19,9 +20,9 @@ pub(crate) fn run(input: &[u8]) {
     let vault = Arc::new(MemoryVault::default());
     vault.store("name", 1, &bytes, Durability::Process).expect("it is empty");
     let results = [
-        StoredSession::load(vault.clone(), "name").err(),
-        StoredRatchet::load(vault.clone(), "name").err(),
-        StoredPreKeys::load(vault, "name").err(),
+        Session::load(vault.clone(), "name").err(),
+        Ratchet::load(vault.clone(), "name").err(),
+        PreKeys::load(vault, "name").err(),
     ];
     let Ok(record) = decoded else {
         let is_refused = |why: &Option<StoreError>| matches!(why, Some(StoreError::Record(_)));

@@ -16,7 +16,8 @@ fn ours() -> [Ratchet; 2] {
     let mut rng = system_rng();
     let [alice, bob] = [1, 2].map(|byte| SecretIdentity::from_seed([byte; 32]));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 1);
-    let mut one = Ratchet::initiate(&mut rng, &alice, &prekeys.bundle()).expect("a good bundle");
+    let bundle = prekeys.bundle().expect("no vault can fail");
+    let mut one = Ratchet::initiate(&mut rng, &alice, &bundle).expect("a good bundle");
     let (mut message, mut text) = (Vec::new(), Vec::new());
     one.encrypt(&mut rng, b"", b"", &mut message).expect("short");
     let (mut two, _) = Ratchet::respond(&bob, &mut prekeys, b"", &message).expect("authentic");

@@ -75,9 +75,9 @@ final class WraithTests: XCTestCase {
     func testASessionLivesInAVaultOfSwift() throws {
         let (seals, opens) = try sessions()
         let vault = Vault()
-        let kept = try StoredSession.create(vault: vault, name: "anna", session: seals)
-        let before = try kept.seal(aad: Data(), text: Data("one".utf8))
-        let again = try StoredSession.load(vault: vault, name: "anna")
+        try seals.keep(vault: vault, name: "anna")
+        let before = try seals.seal(aad: Data(), text: Data("one".utf8))
+        let again = try Session.load(vault: vault, name: "anna")
         let after = try again.seal(aad: Data(), text: Data("two".utf8))
         XCTAssertEqual(try opens.open(aad: Data(), message: before), Data("one".utf8))
         XCTAssertEqual(try opens.open(aad: Data(), message: after), Data("two".utf8))

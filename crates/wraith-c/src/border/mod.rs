@@ -1,6 +1,6 @@
 //! The only module that accesses the caller's memory: it converts pointers to slices.
 //!
-//! An entry point (an exported C function) is `entry!(|call| …)`. The [`Call`] represents the
+//! An entry point (an exported C function) is made by `export!`. The [`Call`] represents the
 //! promise that the header demands of the C code: each pointer is NULL, or points to as many
 //! readable (or writable) items as its length says, until the call returns.
 //!
@@ -10,6 +10,7 @@
 
 mod callbacks;
 mod errors;
+mod export;
 mod output;
 mod vault;
 
@@ -18,10 +19,12 @@ use std::slice;
 
 pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
+pub(crate) use export::{export, export_argument, export_one};
 pub use output::{OutPtr, Output};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
 use crate::bytes::wraith_bytes_t;
+use crate::messages::session::WRAITH_BATCH_MAX;
 use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};
 use crate::status::{Failure, Outcome, wraith_status_t};
 
@@ -96,6 +99,16 @@ impl Call {
     /// Like [`Self::field`], as UTF-8 text.
     pub fn text_field(&self, text: wraith_bytes_t) -> Outcome<&str> {
         self.text(text.data, text.len)
+    }
+
+    /// Returns the messages of a batch.
+    pub fn messages(&self, items: *const wraith_bytes_t, count: usize) -> Outcome<Vec<&[u8]>> {
+        if count > WRAITH_BATCH_MAX {
+            return Err(Failure::input(format!(
+                "one call has at most {WRAITH_BATCH_MAX} messages"
+            )));
+        }
+        self.slices(items, count)
     }
 
     /// Returns several messages or paths.

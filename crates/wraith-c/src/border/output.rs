@@ -50,6 +50,12 @@ impl<'c, T: Plain> OutPtr<'c, T> {
         Self(place, PhantomData)
     }
 
+    /// Writes the value that `make` returns.
+    pub fn write_result(&self, make: impl FnOnce() -> Outcome<T>) -> Outcome {
+        self.write(make()?);
+        Ok(())
+    }
+
     /// Writes the value.
     pub fn write(&self, value: T) {
         // SAFETY: not NULL and aligned, as `Call::out` checked, and writable by the caller's

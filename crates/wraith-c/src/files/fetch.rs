@@ -11,9 +11,9 @@ use super::offer::drive;
 use super::transfer::{
     EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
 };
-use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
+use crate::border::{Answer, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::{Failure, Outcome};
 
 /// Policy for a name that already exists.
 #[repr(u32)]
@@ -59,30 +59,26 @@ struct FetchPolicy {
     progress_ms: u64,
 }
 
-/// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when the
-/// offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts any offer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_fetch(
-    node: wraith_node_t,
-    source: *const u8,
-    source_len: usize,
-    folder: *const u8,
-    folder_len: usize,
-    options: *const wraith_fetch_options_t,
-    callbacks: *const wraith_callbacks_t,
-    out: *mut wraith_transfer_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (out, node) = (call.out(out)?, node_runtime(node)?);
-        let source: Source = call.text(source, source_len)?.parse()?;
-        let folder = path(call.bytes(folder, folder_len)?)?;
-        let callbacks = call.options(callbacks)?.map(Callbacks::new);
+export!(
+    /// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
+    /// the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
+    /// any offer.
+    pub fn wraith_fetch(
+        node: wraith_node_t,
+        source: Text,
+        folder: Bytes,
+        options: Options<wraith_fetch_options_t>,
+        callbacks: Options<wraith_callbacks_t>,
+    ) -> Outcome<wraith_transfer_t> {
+        let node = node_runtime(node)?;
+        let (source, folder): (Source, _) = (source.parse()?, path(folder)?);
+        let callbacks = callbacks.map(Callbacks::new);
         let mut plan =
             FetchPolicy { accept_all: false, policy: OnConflict::Rename, progress_ms: 0 };
         let shared = TransferContext::new(&node);
         let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
         let mut builder = node.node.fetch(source, folder).observer(Arc::new(forwarder));
-        if let Some(options) = call.options(options)? {
+        if let Some(options) = options {
             plan.policy = policy(options.on_conflict)?;
             plan.accept_all = switch(options.accept_all)?;
             plan.progress_ms = options.progress_ms;
@@ -101,10 +97,9 @@ pub unsafe extern "C" fn wraith_fetch(
         let work = run(builder, plan, Arc::clone(&shared));
         let handle = insert(Arc::clone(&node), shared, callbacks, Invitation::default())?;
         node.spawn(work);
-        out.write(handle);
-        Ok(())
-    })
-}
+        Ok(handle)
+    }
+);
 
 fn policy(on_conflict: u32) -> Outcome<OnConflict> {
     use wraith_on_conflict_t::*;

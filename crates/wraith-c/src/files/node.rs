@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use wraith::state::{ContactAddress, ContactName, StateDir};
 use wraith::{Lan, Node, NodeId};
 
-use crate::border::{Call, Plain, entry};
+use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::identity::{identity, wraith_identity_t};
+use crate::identity::{WRAITH_NODE_ID_BYTES, identity, wraith_identity_t};
 use crate::status::wraith_status_t::WRAITH_OTHER;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
 /// Threads that drive transfers. Packets and files move on other threads.
@@ -228,15 +228,13 @@ pub(crate) fn isolated() -> Arc<NodeRuntime> {
     Arc::new(build(&crate::border::tests::call(), &options).unwrap())
 }
 
-/// Creates a node. `options` may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_new(
-    options: *const wraith_node_options_t,
-    out: *mut wraith_node_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        let options = call.options(options)?.unwrap_or(wraith_node_options_t {
+export!(
+    /// Creates a node. `options` may be NULL.
+    pub fn wraith_node_new(
+        call: &Call,
+        options: Options<wraith_node_options_t>,
+    ) -> Outcome<wraith_node_t> {
+        let options = options.unwrap_or(wraith_node_options_t {
             struct_size: 0,
             identity: 0,
             state_folder: wraith_bytes_t::EMPTY,
@@ -245,44 +243,27 @@ pub unsafe extern "C" fn wraith_node_new(
             dht: 0,
         });
         let inner = Arc::new(build(call, &options)?);
-        out.write(NODES.insert(NodeEntry { inner })?);
-        Ok(())
-    })
-}
+        NODES.insert(NodeEntry { inner })
+    }
 
-/// Returns the NodeId: 32 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_id(
-    node: wraith_node_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        output.write(node_runtime(node)?.node.id().as_bytes())
-    })
-}
+    /// Returns the NodeId: 32 bytes.
+    pub fn wraith_node_id(node: wraith_node_t, out: Buffer) -> Outcome {
+        out.write(node_runtime(node)?.node.id().as_bytes())
+    }
 
-/// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at `address`
-/// (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_node_add_contact(
-    node: wraith_node_t,
-    name: *const u8,
-    name_len: usize,
-    node_id: *const u8,
-    node_id_len: usize,
-    address: *const u8,
-    address_len: usize,
-) -> wraith_status_t {
-    entry!(|call| {
+    /// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at
+    /// `address` (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
+    pub fn wraith_node_add_contact(
+        node: wraith_node_t,
+        name: Text,
+        node_id: Array<WRAITH_NODE_ID_BYTES>,
+        address: Text,
+    ) -> Outcome {
         let input = |error: &dyn std::fmt::Display| Failure::input(error.to_string());
-        let name: ContactName =
-            call.text(name, name_len)?.parse().map_err(|error| input(&error))?;
-        let id = NodeId(*call.array(node_id, node_id_len)?);
+        let name: ContactName = name.parse().map_err(|error| input(&error))?;
+        let id = NodeId(*node_id);
         id.noise_public().map_err(|error| input(&error))?;
-        let addresses = match call.text(address, address_len)? {
+        let addresses = match address {
             "" => Vec::new(),
             text => vec![text.parse::<ContactAddress>().map_err(|error| input(&error))?],
         };
@@ -291,25 +272,22 @@ pub unsafe extern "C" fn wraith_node_add_contact(
             book.set_addresses(id, &addresses);
             Ok(())
         })
-    })
-}
+    }
 
-/// Cancels all transfers of the node, and waits until their peers are notified and received data is
-/// stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail with
-/// `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a callback.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_node_shutdown(node: wraith_node_t) -> wraith_status_t {
-    entry!(|_call| {
+    /// Cancels all transfers of the node, and waits until their peers are notified and received
+    /// data is stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail
+    /// with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
+    /// callback.
+    pub fn wraith_node_shutdown(node: wraith_node_t) -> Outcome {
         let node = node_runtime(node)?;
         node.stop.cancel();
         let closed = node.node.clone();
         node.wait_for(async move { closed.close().await })
-    })
-}
+    }
 
-/// Frees the node. Its transfers continue until they are freed as well. Freeing the last of them
-/// waits for at most two seconds until the peers are notified.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_node_free(node: wraith_node_t) -> wraith_status_t {
-    entry!(|_call| NODES.remove(node).map(drop))
-}
+    /// Frees the node. Its transfers continue until they are freed as well. Freeing the last of
+    /// them waits for at most two seconds until the peers are notified.
+    pub fn wraith_node_free(node: wraith_node_t) -> Outcome {
+        NODES.free(node)
+    }
+);

@@ -12,10 +12,10 @@ use super::node::{NodeRuntime, node_runtime, path, wraith_node_t};
 use super::transfer::{
     EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
 };
-use crate::border::{Call, Callbacks, Plain, entry, wraith_callbacks_t};
+use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::{Failure, Outcome};
 
 /// The recipient of an offer.
 #[repr(u32)]
@@ -104,27 +104,26 @@ fn apply(
     Ok(builder)
 }
 
-/// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show;
-/// no file content has been read by then. `options` and `callbacks` may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_offer(
-    node: wraith_node_t,
-    paths: *const wraith_bytes_t,
-    paths_count: usize,
-    options: *const wraith_offer_options_t,
-    callbacks: *const wraith_callbacks_t,
-    out: *mut wraith_transfer_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (out, node) = (call.out(out)?, node_runtime(node)?);
+export!(
+    /// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to
+    /// show; no file content has been read by then. `options` and `callbacks` may be NULL.
+    pub fn wraith_offer(
+        call: &Call,
+        node: wraith_node_t,
+        paths: *const wraith_bytes_t,
+        paths_count: usize,
+        options: Options<wraith_offer_options_t>,
+        callbacks: Options<wraith_callbacks_t>,
+    ) -> Outcome<wraith_transfer_t> {
+        let node = node_runtime(node)?;
         let paths = call.slices(paths, paths_count)?;
         let paths = paths.into_iter().map(path).collect::<Outcome<Vec<_>>>()?;
-        let callbacks = call.options(callbacks)?.map(Callbacks::new);
+        let callbacks = callbacks.map(Callbacks::new);
         let shared = TransferContext::new(&node);
         let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
         let mut builder = node.node.offer(Payload::paths(paths)).observer(Arc::new(forwarder));
         let mut progress_ms = 0;
-        if let Some(options) = call.options(options)? {
+        if let Some(options) = options {
             builder = apply(call, builder, &options, &node)?;
             progress_ms = options.progress_ms;
         }
@@ -136,10 +135,9 @@ pub unsafe extern "C" fn wraith_offer(
         };
         shared.set_figures(offer.progress());
         node.spawn(run(offer, Arc::clone(&shared), progress_ms));
-        out.write(insert(node, shared, callbacks, invitation)?);
-        Ok(())
-    })
-}
+        insert(node, shared, callbacks, invitation)
+    }
+);
 
 async fn run(offer: Offer, shared: Arc<TransferContext>, progress_ms: u64) {
     let end_guard = EndGuard::new(Arc::clone(&shared));

@@ -12,9 +12,9 @@ use wraith::{Observer, ProgressReader};
 use super::event::Event;
 use super::node::NodeRuntime;
 use super::queue::{CallbackAction, Queue};
-use crate::border::{Callbacks, Plain, entry};
+use crate::border::{Callbacks, Plain, export};
 use crate::status::wraith_status_t::*;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
 /// An offer or a fetch.
@@ -265,103 +265,64 @@ pub(super) fn insert(
     }
 }
 
-/// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then has
-/// a ticket.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_transfer_code(
-    transfer: wraith_transfer_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
+export!(
+    /// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then
+    /// has a ticket.
+    pub fn wraith_transfer_code(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
+        let transfer = TRANSFERS.get(transfer)?;
         let code = transfer.invitation.code.as_ref().ok_or_else(|| none("code"))?;
-        output.write(code.as_bytes())
-    })
-}
+        out.write(code.as_bytes())
+    }
 
-/// Returns the ticket of an offer by ticket: a secret, valid for any receiver that has it.
-/// `WRAITH_NOT_FOUND` if there is none to show.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_transfer_ticket(
-    transfer: wraith_transfer_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
+    /// Returns the ticket of an offer by ticket: a secret, valid for any receiver that has it.
+    /// `WRAITH_NOT_FOUND` if there is none to show.
+    pub fn wraith_transfer_ticket(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
+        let transfer = TRANSFERS.get(transfer)?;
         let ticket = transfer.invitation.ticket.as_ref().ok_or_else(|| none("ticket"))?;
-        output.write(ticket.as_bytes())
-    })
-}
+        out.write(ticket.as_bytes())
+    }
 
-/// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of an
-/// unfinished earlier run of this offer. They can resume without a new code. No bytes if there are
-/// none.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_transfer_continues_for(
-    transfer: wraith_transfer_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (output, transfer) = (call.output(out, out_cap, out_len)?, TRANSFERS.get(transfer)?);
-        output.write(&transfer.invitation.continues_for)
-    })
-}
+    /// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of
+    /// an unfinished earlier run of this offer. They can resume without a new code. No bytes if
+    /// there are none.
+    pub fn wraith_transfer_continues_for(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
+        out.write(&TRANSFERS.get(transfer)?.invitation.continues_for)
+    }
 
-fn none(what: &str) -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, format!("this transfer has no {what}"))
-}
-
-/// Returns the progress of a transfer; after the end, the final figures.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_transfer_progress(
-    transfer: wraith_transfer_t,
-    out: *mut wraith_progress_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (out, transfer) = (call.out(out)?, TRANSFERS.get(transfer)?);
+    /// Returns the progress of a transfer; after the end, the final figures.
+    pub fn wraith_transfer_progress(transfer: wraith_transfer_t) -> Outcome<wraith_progress_t> {
+        let transfer = TRANSFERS.get(transfer)?;
         let figures = transfer.shared.lock().read();
-        out.write(figures);
-        Ok(())
-    })
-}
+        Ok(figures)
+    }
 
-/// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or `WRAITH_FOREVER`).
-///
-/// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is still
-/// running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and none will
-/// follow. Any number of threads may wait, any number of times.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_transfer_wait(
-    transfer: wraith_transfer_t,
-    timeout_ms: u64,
-) -> wraith_status_t {
-    entry!(|_call| {
+    /// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or
+    /// `WRAITH_FOREVER`).
+    ///
+    /// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is
+    /// still running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and
+    /// none will follow. Any number of threads may wait, any number of times.
+    pub fn wraith_transfer_wait(transfer: wraith_transfer_t, timeout_ms: u64) -> Outcome {
         // Does not hold the transfer itself: freeing it meanwhile stops it.
         let shared = Arc::clone(&TRANSFERS.get(transfer)?.shared);
         let timeout = (timeout_ms != WRAITH_FOREVER).then(|| Duration::from_millis(timeout_ms));
         shared.wait(timeout)
-    })
-}
+    }
 
-/// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end. Verified
-/// data is kept, and the same transfer can be resumed later.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_transfer_cancel(transfer: wraith_transfer_t) -> wraith_status_t {
-    entry!(|_call| {
+    /// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end.
+    /// Verified data is kept, and the same transfer can be resumed later.
+    pub fn wraith_transfer_cancel(transfer: wraith_transfer_t) -> Outcome {
         TRANSFERS.get(transfer)?.shared.stop.cancel();
         Ok(())
-    })
-}
+    }
 
-/// Frees the transfer, and stops it if it is running. Does not wait for a callback that is running.
-/// After that callback, only `release` is called.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_transfer_free(transfer: wraith_transfer_t) -> wraith_status_t {
-    entry!(|_call| TRANSFERS.remove(transfer).map(drop))
+    /// Frees the transfer, and stops it if it is running. Does not wait for a callback that is
+    /// running. After that callback, only `release` is called.
+    pub fn wraith_transfer_free(transfer: wraith_transfer_t) -> Outcome {
+        TRANSFERS.free(transfer)
+    }
+);
+
+fn none(what: &str) -> Failure {
+    Failure::new(WRAITH_NOT_FOUND, format!("this transfer has no {what}"))
 }

@@ -2,15 +2,11 @@
 
 use std::sync::Mutex;
 
-use wraith_session::fragment::{
-    FragmentError, PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter,
-};
+use wraith_session::fragment::{PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter};
 use zeroize::Zeroizing;
 
-use crate::border::{Plain, entry};
+use crate::border::{Plain, export};
 use crate::random::generator;
-use crate::status::wraith_status_t::*;
-use crate::status::{Failure, wraith_status_t};
 use crate::table::{Kind, Table};
 
 /// Minimum `room` for a message of several pieces, in bytes.
@@ -43,17 +39,6 @@ unsafe impl Plain for wraith_reassembly_limits_t {}
 static SPLITTERS: Table<Mutex<Splitter>> = Table::new(Kind::Splitter);
 static REASSEMBLERS: Table<Mutex<Reassembler>> = Table::new(Kind::Reassembler);
 
-impl From<FragmentError> for Failure {
-    fn from(error: FragmentError) -> Self {
-        let status = match error {
-            FragmentError::Room { .. } => WRAITH_INVALID_INPUT,
-            FragmentError::Malformed => WRAITH_UNAUTHENTIC,
-            FragmentError::TooLong(_) => WRAITH_EXHAUSTED,
-        };
-        Self::new(status, error.to_string())
-    }
-}
-
 /// Replaces zeros by the default limits.
 fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
     let usual = ReassemblyLimits::default();
@@ -68,114 +53,78 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
     }
 }
 
-/// Creates a splitter for one direction of a session.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        let splitter = Splitter::new(&mut *generator()?);
-        out.write(SPLITTERS.insert(Mutex::new(splitter))?);
-        Ok(())
-    })
-}
+export!(
+    /// Creates a splitter for one direction of a session.
+    pub fn wraith_splitter_new() -> Outcome<wraith_splitter_t> {
+        SPLITTERS.add(Splitter::new(&mut *generator()?))
+    }
 
-/// Splits `message` into pieces, written to `out` one after the other. Each piece is `room` bytes
-/// long; the last one has the rest. Seal the pieces one by one; they may arrive in any order.
-///
-/// A message shorter than `room` becomes one piece, which is one byte longer than the message. A
-/// longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535 pieces,
-/// otherwise `WRAITH_INVALID_INPUT`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_splitter_split(
-    splitter: wraith_splitter_t,
-    message: *const u8,
-    message_len: usize,
-    room: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let message = call.bytes(message, message_len)?;
-        let output = call.output(out, out_cap, out_len)?;
+    /// Splits `message` into pieces, written to `out` one after the other. Each piece is `room`
+    /// bytes long; the last one has the rest. Seal the pieces one by one; they may arrive in any
+    /// order.
+    ///
+    /// A message shorter than `room` becomes one piece, which is one byte longer than the message.
+    /// A longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535
+    /// pieces, otherwise `WRAITH_INVALID_INPUT`.
+    pub fn wraith_splitter_split(
+        splitter: wraith_splitter_t,
+        message: Bytes,
+        room: usize,
+        out: Buffer,
+    ) -> Outcome {
         SPLITTERS.with(splitter, |splitter| {
             // If the buffer is too small, no message id is used up.
             let mut next = splitter.clone();
             let pieces = Zeroizing::new(next.split(message, room)?);
-            output.write(&Zeroizing::new(pieces.concat()))?;
+            out.write(&Zeroizing::new(pieces.concat()))?;
             *splitter = next;
             Ok(())
         })
-    })
-}
+    }
 
-/// Frees the splitter.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_splitter_free(splitter: wraith_splitter_t) -> wraith_status_t {
-    entry!(|_call| SPLITTERS.remove(splitter).map(drop))
-}
+    /// Frees the splitter.
+    pub fn wraith_splitter_free(splitter: wraith_splitter_t) -> Outcome {
+        SPLITTERS.free(splitter)
+    }
 
-/// Creates a reassembler for one direction of a session, with these limits. `limits` may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_reassembler_new(
-    limits: *const wraith_reassembly_limits_t,
-    out: *mut wraith_reassembler_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (limits, out) = (self::limits(call.options(limits)?), call.out(out)?);
-        out.write(REASSEMBLERS.insert(Mutex::new(Reassembler::new(limits)))?);
-        Ok(())
-    })
-}
+    /// Creates a reassembler for one direction of a session, with these limits. `limits` may be
+    /// NULL.
+    pub fn wraith_reassembler_new(
+        limits: Options<wraith_reassembly_limits_t>,
+    ) -> Outcome<wraith_reassembler_t> {
+        REASSEMBLERS.add(Reassembler::new(self::limits(limits)))
+    }
 
-/// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in `out`,
-/// and otherwise 0.
-///
-/// - `WRAITH_BUFFER_TOO_SMALL`: the piece would complete a message. It was not added.
-/// - `WRAITH_UNAUTHENTIC`: the bytes are no piece, or contradict other pieces of the message.
-/// - `WRAITH_EXHAUSTED`: the message is longer than the limit. It is discarded.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_reassembler_push(
-    reassembler: wraith_reassembler_t,
-    piece: *const u8,
-    piece_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-    is_whole: *mut u32,
-) -> wraith_status_t {
-    entry!(|call| {
-        let piece = call.bytes(piece, piece_len)?;
-        let (output, out) = (call.output(out, out_cap, out_len)?, call.out(is_whole)?);
+    /// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in
+    /// `out`, and otherwise 0.
+    ///
+    /// - `WRAITH_BUFFER_TOO_SMALL`: the piece would complete a message. It was not added.
+    /// - `WRAITH_UNAUTHENTIC`: the bytes are no piece, or contradict other pieces of the message.
+    /// - `WRAITH_EXHAUSTED`: the message is longer than the limit. It is discarded.
+    pub fn wraith_reassembler_push(
+        reassembler: wraith_reassembler_t,
+        piece: Bytes,
+        out: Buffer,
+        is_whole: Out<u32>,
+    ) -> Outcome {
         REASSEMBLERS.with(reassembler, |reassembler| {
-            output.room(reassembler.completed_len(piece).unwrap_or(0))?;
+            out.room(reassembler.completed_len(piece).unwrap_or(0))?;
             let message = reassembler.push(piece)?.map(Zeroizing::new);
-            out.write(u32::from(message.is_some()));
-            output.write(message.as_deref().map_or(&[], |message| message))
+            is_whole.write(u32::from(message.is_some()));
+            out.write(message.as_deref().map_or(&[], |message| message))
         })
-    })
-}
+    }
 
-/// Returns the bytes held for incomplete messages, with 64 more per piece.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_reassembler_held(
-    reassembler: wraith_reassembler_t,
-    out: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        REASSEMBLERS.with(reassembler, |reassembler| {
-            out.write(reassembler.held_bytes());
-            Ok(())
-        })
-    })
-}
+    /// Returns the bytes held for incomplete messages, with 64 more per piece.
+    pub fn wraith_reassembler_held(reassembler: wraith_reassembler_t) -> Outcome<usize> {
+        REASSEMBLERS.with(reassembler, |reassembler| Ok(reassembler.held_bytes()))
+    }
 
-/// Frees the reassembler and wipes its buffers.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_reassembler_free(reassembler: wraith_reassembler_t) -> wraith_status_t {
-    entry!(|_call| REASSEMBLERS.remove(reassembler).map(drop))
-}
+    /// Frees the reassembler and wipes its buffers.
+    pub fn wraith_reassembler_free(reassembler: wraith_reassembler_t) -> Outcome {
+        REASSEMBLERS.free(reassembler)
+    }
+);
 
 #[cfg(test)]
 mod tests {

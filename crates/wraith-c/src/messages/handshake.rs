@@ -4,20 +4,18 @@ use std::sync::Mutex;
 
 use wraith_crypto::NodeId;
 use wraith_session::{
-    HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, HandshakeError, Protocol,
-    ReadOutcome, StaticKey,
+    HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, Protocol, ReadOutcome, StaticKey,
 };
 use zeroize::Zeroizing;
 
 use super::session::{self, wraith_session_t};
-use super::sizes::{has_static_key, overhead};
-use crate::border::{Call, Plain, entry};
+use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
 use crate::files::node::switch;
-use crate::identity::{WRAITH_NODE_ID_BYTES, identity, wraith_identity_t};
+use crate::identity::{identity, wraith_identity_t};
 use crate::random::generator;
-use crate::status::wraith_status_t::*;
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::status::wraith_status_t::{WRAITH_INVALID_STATE, WRAITH_NOT_FOUND, WRAITH_REPLAYED};
+use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
 /// Maximum length of a handshake message, in bytes.
@@ -74,64 +72,7 @@ pub struct wraith_handshake_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_handshake_options_t {}
 
-static HANDSHAKES: Table<Mutex<HandshakeEntry>> = Table::new(Kind::Handshake);
-
-/// A handshake, with the facts that determine the lengths of its messages.
-struct HandshakeEntry {
-    handshake: Handshake,
-    protocol: Protocol,
-    /// This side sends its NodeId with its static key.
-    has_identity: bool,
-    /// The handshake uses NodeIds, so the other side sends its own.
-    expects_identity: bool,
-    /// Number of messages written and read.
-    messages: usize,
-}
-
-impl HandshakeEntry {
-    /// Returns whether the next message, of either side, contains a static key.
-    fn next_has_static(&self) -> bool {
-        has_static_key(self.protocol, self.messages)
-    }
-
-    fn written_len(&self, payload: usize) -> Outcome<usize> {
-        if !self.handshake.is_my_turn() {
-            return Err(HandshakeError::Turn.into());
-        }
-        if payload > WRAITH_HANDSHAKE_PAYLOAD_MAX {
-            return Err(HandshakeError::PayloadLength.into());
-        }
-        let has_id = self.has_identity && self.next_has_static();
-        let id = if has_id { WRAITH_NODE_ID_BYTES } else { 0 };
-        Ok(overhead(self.protocol, self.messages) + id + payload)
-    }
-
-    /// Returns the payload length of a message of this length; 0 for a repeated or early message.
-    fn payload_len(&self, message: usize) -> usize {
-        if self.handshake.is_finished() || self.handshake.is_my_turn() {
-            return 0;
-        }
-        let has_id = self.expects_identity && self.next_has_static();
-        let id = if has_id { WRAITH_NODE_ID_BYTES } else { 0 };
-        message.saturating_sub(overhead(self.protocol, self.messages) + id)
-    }
-}
-
-impl From<HandshakeError> for Failure {
-    fn from(error: HandshakeError) -> Self {
-        let status = match error {
-            HandshakeError::Forbidden(_)
-            | HandshakeError::Needs(_)
-            | HandshakeError::PayloadLength => WRAITH_INVALID_INPUT,
-            HandshakeError::Turn | HandshakeError::NoKeys => WRAITH_INVALID_STATE,
-            HandshakeError::BadKey => WRAITH_PROTOCOL,
-            HandshakeError::Unauthentic
-            | HandshakeError::Identity
-            | HandshakeError::WrongPeer(_) => WRAITH_UNAUTHENTIC,
-        };
-        Self::new(status, error.to_string())
-    }
-}
+static HANDSHAKES: Table<Mutex<Handshake>> = Table::new(Kind::Handshake);
 
 /// Reads an optional key of the caller.
 fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
@@ -141,7 +82,7 @@ fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
     }
 }
 
-fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<HandshakeEntry> {
+fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Handshake> {
     let protocol = match call.text_field(options.protocol)? {
         "" => Protocol::DEFAULT,
         name => name
@@ -173,222 +114,116 @@ fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Handshake
     if let Some(psk) = key(call, options.psk)? {
         builder = builder.psk(Zeroizing::new(psk));
     }
-    let handshake = builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?;
-    let expects_identity = has_identity || peer.is_some();
-    Ok(HandshakeEntry { handshake, protocol, has_identity, expects_identity, messages: 0 })
-}
-
-/// Starts a handshake and generates the ephemeral keys of this side.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_new(
-    options: *const wraith_handshake_options_t,
-    out: *mut wraith_handshake_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        let options = call.options(options)?;
-        let options = options.ok_or_else(|| Failure::input("a handshake needs options"))?;
-        out.write(HANDSHAKES.insert(Mutex::new(start(call, &options)?))?);
-        Ok(())
-    })
-}
-
-/// Returns the next step: a `wraith_turn_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_turn(
-    handshake: wraith_handshake_t,
-    out: *mut u32,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        let turn = HANDSHAKES.with(handshake, |side| {
-            Ok(match (side.handshake.is_finished(), side.handshake.is_my_turn()) {
-                (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
-                (false, true) => wraith_turn_t::WRAITH_TURN_WRITE,
-                (false, false) => wraith_turn_t::WRAITH_TURN_READ,
-            })
-        })?;
-        out.write(turn as u32);
-        Ok(())
-    })
-}
-
-/// Returns the length of the next message with a payload of `payload_len` bytes. Changes nothing.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_write_len(
-    handshake: wraith_handshake_t,
-    payload_len: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out_len)?;
-        out.write(HANDSHAKES.with(handshake, |side| side.written_len(payload_len))?);
-        Ok(())
-    })
-}
-
-/// Writes the next message. The protection of the payload depends on pattern and message; the first
-/// payload of XX is sent in the clear.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_write(
-    handshake: wraith_handshake_t,
-    payload: *const u8,
-    payload_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (payload, output) =
-            (call.bytes(payload, payload_len)?, call.output(out, out_cap, out_len)?);
-        let message = HANDSHAKES.with(handshake, |side| {
-            output.room(side.written_len(payload.len())?)?;
-            let message = side.handshake.write(payload)?;
-            side.messages += 1;
-            Ok(message)
-        })?;
-        output.write(&message)
-    })
-}
-
-/// Reads the next message of the other side and returns its payload, which may be empty.
-///
-/// - `WRAITH_UNAUTHENTIC`: this is not the right message, which may still come.
-/// - `WRAITH_REPLAYED`: this is a repetition of the previous message. Answer it with
-///   `wraith_handshake_repeat`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_read(
-    handshake: wraith_handshake_t,
-    message: *const u8,
-    message_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (message, output) =
-            (call.bytes(message, message_len)?, call.output(out, out_cap, out_len)?);
-        let payload = HANDSHAKES.with(handshake, |side| {
-            output.room(side.payload_len(message.len()))?;
-            let payload = match side.handshake.read(message)? {
-                ReadOutcome::Payload(payload) => Zeroizing::new(payload),
-                ReadOutcome::Repeated => {
-                    return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
-                }
-            };
-            side.messages += 1;
-            Ok(payload)
-        })?;
-        output.write(&payload)
-    })
-}
-
-/// Returns the last written message again.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_repeat(
-    handshake: wraith_handshake_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        HANDSHAKES.with(handshake, |side| {
-            let last = side.handshake.repeat();
-            output.write(
-                last.ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, "nothing was written yet"))?,
-            )
-        })
-    })
-}
-
-/// Returns the transcript hash: equal on both sides, and different in any two handshakes. Complete
-/// at the end of the handshake.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_hash(
-    handshake: wraith_handshake_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        HANDSHAKES.with(handshake, |side| output.write(side.handshake.hash()))
-    })
-}
-
-/// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is unknown.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_remote_key(
-    handshake: wraith_handshake_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        HANDSHAKES
-            .with(handshake, |side| output.write(&side.handshake.remote_key().ok_or_else(unknown)?))
-    })
-}
-
-/// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before that,
-/// and for a side without an identity.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_peer(
-    handshake: wraith_handshake_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        HANDSHAKES.with(handshake, |side| {
-            output.write(side.handshake.peer().ok_or_else(unknown)?.as_bytes())
-        })
-    })
-}
-
-/// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has sent
-/// one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone can make
-/// that of IX. The first message of the resulting session that opens proves the claim.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_claimed_peer(
-    handshake: wraith_handshake_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        HANDSHAKES.with(handshake, |side| {
-            output.write(side.handshake.claimed_peer().ok_or_else(unknown)?.as_bytes())
-        })
-    })
+    Ok(builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?)
 }
 
 fn unknown() -> Failure {
     Failure::new(WRAITH_NOT_FOUND, "the other side has not sent it yet")
 }
 
-/// Returns the session, once, when the handshake is complete. The handshake remains valid, to
-/// answer a repeated message.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_handshake_session(
-    handshake: wraith_handshake_t,
-    out: *mut wraith_session_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out)?;
-        out.write(session::insert(
-            HANDSHAKES.with(handshake, |side| Ok(side.handshake.split()?))?,
-        )?);
-        Ok(())
-    })
-}
+export!(
+    /// Starts a handshake and generates the ephemeral keys of this side.
+    pub fn wraith_handshake_new(
+        call: &Call,
+        options: Options<wraith_handshake_options_t>,
+    ) -> Outcome<wraith_handshake_t> {
+        let options = options.ok_or_else(|| Failure::input("a handshake needs options"))?;
+        HANDSHAKES.add(start(call, &options)?)
+    }
 
-/// Frees the handshake and wipes its secrets. Its session remains valid.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_handshake_free(handshake: wraith_handshake_t) -> wraith_status_t {
-    entry!(|_call| HANDSHAKES.remove(handshake).map(drop))
-}
+    /// Returns the next step: a `wraith_turn_t`.
+    pub fn wraith_handshake_turn(handshake: wraith_handshake_t) -> Outcome<u32> {
+        HANDSHAKES.with(handshake, |side| {
+            let turn = match (side.is_finished(), side.is_my_turn()) {
+                (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
+                (false, true) => wraith_turn_t::WRAITH_TURN_WRITE,
+                (false, false) => wraith_turn_t::WRAITH_TURN_READ,
+            };
+            Ok(turn as u32)
+        })
+    }
+
+    /// Returns the length of the next message with a payload of `payload_len` bytes. Changes
+    /// nothing.
+    pub fn wraith_handshake_write_len(
+        handshake: wraith_handshake_t,
+        payload_len: usize,
+    ) -> Outcome<usize> {
+        HANDSHAKES.with(handshake, |side| Ok(side.written_len(payload_len)?))
+    }
+
+    /// Writes the next message. The protection of the payload depends on pattern and message; the
+    /// first payload of XX is sent in the clear.
+    pub fn wraith_handshake_write(
+        handshake: wraith_handshake_t,
+        payload: Bytes,
+        out: Buffer,
+    ) -> Outcome {
+        HANDSHAKES.with(handshake, |side| {
+            out.room(side.written_len(payload.len())?)?;
+            out.write(&side.write(payload)?)
+        })
+    }
+
+    /// Reads the next message of the other side and returns its payload, which may be empty.
+    ///
+    /// - `WRAITH_UNAUTHENTIC`: this is not the right message, which may still come.
+    /// - `WRAITH_REPLAYED`: this is a repetition of the previous message. Answer it with
+    ///   `wraith_handshake_repeat`.
+    pub fn wraith_handshake_read(
+        handshake: wraith_handshake_t,
+        message: Bytes,
+        out: Buffer,
+    ) -> Outcome {
+        HANDSHAKES.with(handshake, |side| {
+            out.room(side.payload_len(message.len()))?;
+            let ReadOutcome::Payload(payload) = side.read(message)? else {
+                return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
+            };
+            out.write(&Zeroizing::new(payload))
+        })
+    }
+
+    /// Returns the last written message again.
+    pub fn wraith_handshake_repeat(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+        let nothing = || Failure::new(WRAITH_INVALID_STATE, "nothing was written yet");
+        HANDSHAKES.with(handshake, |side| out.write(side.repeat().ok_or_else(nothing)?))
+    }
+
+    /// Returns the transcript hash: equal on both sides, and different in any two handshakes.
+    /// Complete at the end of the handshake.
+    pub fn wraith_handshake_hash(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+        HANDSHAKES.with(handshake, |side| out.write(side.hash()))
+    }
+
+    /// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is
+    /// unknown.
+    pub fn wraith_handshake_remote_key(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+        HANDSHAKES.with(handshake, |side| out.write(&side.remote_key().ok_or_else(unknown)?))
+    }
+
+    /// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before
+    /// that, and for a side without an identity.
+    pub fn wraith_handshake_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+        HANDSHAKES.with(handshake, |side| out.write(side.peer().ok_or_else(unknown)?.as_bytes()))
+    }
+
+    /// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has
+    /// sent one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone
+    /// can make that of IX. The first message of the resulting session that opens proves the claim.
+    pub fn wraith_handshake_claimed_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+        HANDSHAKES
+            .with(handshake, |side| out.write(side.claimed_peer().ok_or_else(unknown)?.as_bytes()))
+    }
+
+    /// Returns the session, once, when the handshake is complete. The handshake remains valid, to
+    /// answer a repeated message.
+    pub fn wraith_handshake_session(handshake: wraith_handshake_t) -> Outcome<wraith_session_t> {
+        session::insert(HANDSHAKES.with(handshake, |side| Ok(side.split()?))?)
+    }
+
+    /// Frees the handshake and wipes its secrets. Its session remains valid.
+    pub fn wraith_handshake_free(handshake: wraith_handshake_t) -> Outcome {
+        HANDSHAKES.free(handshake)
+    }
+);

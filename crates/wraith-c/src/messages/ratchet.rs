@@ -4,20 +4,19 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rand_chacha::rand_core::CryptoRng;
 use wraith_session::ratchet::{
-    DecryptError, DecryptedBatch, EncryptError, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, PreKeyBundle,
-    Ratchet, padme,
+    EncryptError, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, PreKeyBundle, Ratchet, padme,
 };
-use wraith_session::{Batch, StoreError, StoredRatchet};
 use zeroize::Zeroizing;
 
+use super::batch::{BatchResult, opened_bytes, write_index, write_opened};
 use super::prekeys::{PREKEYS, wraith_prekeys_t};
-use crate::border::entry;
+use super::session::not_kept;
+use crate::border::{Plain, export};
 use crate::files::node::switch;
-use crate::identity::{self, wraith_identity_t};
+use crate::identity::{identity, wraith_identity_t};
 use crate::random::generator;
-use crate::status::wraith_status_t::*;
+use crate::status::wraith_status_t::{WRAITH_NOT_FOUND, WRAITH_OK};
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
@@ -32,348 +31,227 @@ const KEM_PART_BYTES: usize = 1200;
 /// One side of a conversation.
 pub type wraith_ratchet_t = u64;
 
-pub(super) static RATCHETS: Table<Mutex<RatchetBacking>> = Table::new(Kind::Ratchet);
-
-/// Where a conversation is kept. Changes of one in a vault are stored before the call returns.
-pub(super) enum RatchetBacking {
-    Memory(Box<Ratchet>),
-    Vault(Box<StoredRatchet>),
+/// The result for one message of a batch, and the position of its bytes in the buffer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_ratchet_result_t {
+    /// `WRAITH_OK`, or why the message was not decrypted. A failed message changes nothing.
+    pub status: wraith_status_t,
+    /// Offset of its bytes in the buffer.
+    pub offset: usize,
+    /// Number of its bytes.
+    pub len: usize,
 }
 
-pub(super) fn insert(ratchet: Ratchet) -> Outcome<wraith_ratchet_t> {
-    RATCHETS.insert(Mutex::new(RatchetBacking::Memory(Box::new(ratchet))))
-}
+// SAFETY: only written, from valid values.
+unsafe impl Plain for wraith_ratchet_result_t {}
 
-pub(super) fn insert_stored(ratchet: StoredRatchet) -> Outcome<wraith_ratchet_t> {
-    RATCHETS.insert(Mutex::new(RatchetBacking::Vault(Box::new(ratchet))))
-}
-
-impl RatchetBacking {
-    /// Returns the ratchet, for read access.
-    fn ratchet(&self) -> &Ratchet {
-        match self {
-            Self::Memory(ratchet) => ratchet,
-            Self::Vault(stored) => stored.ratchet(),
-        }
-    }
-
-    /// Returns the ratchet if the caller saves it.
-    pub(super) fn in_memory(&self) -> Outcome<&Ratchet> {
-        match self {
-            Self::Memory(ratchet) => Ok(ratchet),
-            Self::Vault(_) => {
-                Err(Failure::new(WRAITH_INVALID_STATE, "this conversation is kept in a vault"))
-            }
-        }
-    }
-
-    fn encrypt(&mut self, rng: &mut impl CryptoRng, aad: &[u8], text: &[u8]) -> Outcome<Vec<u8>> {
-        let mut message = Vec::new();
-        match self {
-            Self::Memory(ratchet) => ratchet.encrypt(rng, aad, text, &mut message)?,
-            Self::Vault(stored) => stored.encrypt(rng, aad, text, &mut message)?,
-        }
-        Ok(message)
-    }
-
-    fn decrypt(&mut self, aad: &[u8], message: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
-        // Allocated at full size: a growing buffer would leave copies of the text behind.
-        let mut text = Zeroizing::new(Vec::with_capacity(message.len()));
-        match self {
-            Self::Memory(ratchet) => ratchet.decrypt(aad, message, &mut text)?,
-            Self::Vault(stored) => stored.decrypt(aad, message, &mut text)?,
-        }
-        Ok(text)
-    }
-
-    pub(super) fn encrypt_many(
-        &mut self,
-        rng: &mut impl CryptoRng,
-        aad: &[u8],
-        texts: &[&[u8]],
-    ) -> Result<Batch, StoreError> {
-        match self {
-            Self::Memory(ratchet) => Ok(ratchet.encrypt_many(rng, aad, texts)?),
-            Self::Vault(stored) => stored.encrypt_many(rng, aad, texts),
-        }
-    }
-
-    pub(super) fn decrypt_many(
-        &mut self,
-        aad: &[u8],
-        messages: &[&[u8]],
-    ) -> Outcome<DecryptedBatch> {
-        match self {
-            Self::Memory(ratchet) => Ok(ratchet.decrypt_many(aad, messages)),
-            Self::Vault(stored) => Ok(stored.decrypt_many(aad, messages)?),
-        }
+impl BatchResult for wraith_ratchet_result_t {
+    fn new(status: wraith_status_t, _number: u64, offset: usize, len: usize) -> Self {
+        Self { status, offset, len }
     }
 }
 
-impl From<EncryptError> for Failure {
-    fn from(error: EncryptError) -> Self {
-        let status = match error {
-            EncryptError::TooLong => WRAITH_INVALID_INPUT,
-            EncryptError::ChainExhausted => WRAITH_EXHAUSTED,
-            _ => WRAITH_UNAUTHENTIC,
-        };
-        Self::new(status, error.to_string())
-    }
-}
-
-pub(super) fn of_decrypt(error: DecryptError) -> wraith_status_t {
-    match error {
-        DecryptError::Replayed => WRAITH_REPLAYED,
-        DecryptError::TooOld => WRAITH_TOO_OLD,
-        DecryptError::Violation => WRAITH_PROTOCOL,
-        _ => WRAITH_UNAUTHENTIC,
-    }
-}
-
-impl From<DecryptError> for Failure {
-    fn from(error: DecryptError) -> Self {
-        Self::new(of_decrypt(error), error.to_string())
-    }
-}
+pub(super) static RATCHETS: Table<Mutex<Ratchet>> = Table::new(Kind::Ratchet);
 
 /// Returns the maximum message length for a text. The actual length depends on the state of the
 /// conversation.
-pub(super) fn room(text_len: usize) -> Outcome<usize> {
+fn room(text_len: usize) -> Outcome<usize> {
     match text_len <= PLAINTEXT_BYTES_MAX {
         true => Ok(OVERHEAD_BYTES + INITIAL_BYTES + KEM_PART_BYTES + padme(text_len + 1)),
         false => Err(EncryptError::TooLong.into()),
     }
 }
 
-/// Returns the room that `wraith_ratchet_encrypt` needs for a text of `text_len` bytes. The message
-/// may be shorter.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_room(
-    text_len: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let out = call.out(out_len)?;
-        out.write(room(text_len)?);
-        Ok(())
-    })
-}
+export!(
+    /// Returns the room that `wraith_ratchet_encrypt` needs for a text of `text_len` bytes. The
+    /// message may be shorter.
+    pub fn wraith_ratchet_room(text_len: usize) -> Outcome<usize> {
+        room(text_len)
+    }
 
-/// Starts a conversation with the owner of a published bundle, who may be offline. Check with
-/// `wraith_ratchet_peer` that the owner is the intended peer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_initiate(
-    identity: wraith_identity_t,
-    bundle: *const u8,
-    bundle_len: usize,
-    out: *mut wraith_ratchet_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (bundle, out) =
-            (PreKeyBundle::decode(call.bytes(bundle, bundle_len)?)?, call.out(out)?);
-        let identity = identity::identity(identity)?;
-        let ratchet = Ratchet::initiate(&mut *generator()?, &identity, &bundle)?;
-        out.write(insert(ratchet)?);
-        Ok(())
-    })
-}
+    /// Starts a conversation with the owner of a published bundle, who may be offline. Check with
+    /// `wraith_ratchet_peer` that the owner is the intended peer.
+    pub fn wraith_ratchet_initiate(
+        identity: wraith_identity_t,
+        bundle: Bytes,
+    ) -> Outcome<wraith_ratchet_t> {
+        let (bundle, identity) = (PreKeyBundle::decode(bundle)?, self::identity(identity)?);
+        RATCHETS.add(Ratchet::initiate(&mut *generator()?, &identity, &bundle)?)
+    }
 
-/// Returns the NodeId (32 bytes) that the sender of `message` claims, if it is a first message;
-/// otherwise `WRAITH_NOT_FOUND`. Nothing is authenticated yet.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_initiator_of(
-    message: *const u8,
-    message_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (message, output) =
-            (call.bytes(message, message_len)?, call.output(out, out_cap, out_len)?);
-        let initiator = Ratchet::initiator_of(message);
+    /// Returns the NodeId (32 bytes) that the sender of `message` claims, if it is a first message;
+    /// otherwise `WRAITH_NOT_FOUND`. Nothing is authenticated yet.
+    pub fn wraith_ratchet_initiator_of(message: Bytes, out: Buffer) -> Outcome {
         let none = || Failure::new(WRAITH_NOT_FOUND, "this is no first message of a conversation");
-        output.write(initiator.ok_or_else(none)?.as_bytes())
-    })
-}
+        out.write(Ratchet::initiator_of(message).ok_or_else(none)?.as_bytes())
+    }
 
-/// Starts the conversation that `message` requests, and decrypts the message. Needs room for
-/// `message_len - WRAITH_RATCHET_OVERHEAD`. Consumes the one-time prekey of the message.
-///
-/// If there already is a conversation with that side, try `wraith_ratchet_decrypt` first.
-/// `WRAITH_INVALID_STATE` if the prekeys are in a vault; use `wraith_ratchet_respond_in_vault`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_respond(
-    identity: wraith_identity_t,
-    prekeys: wraith_prekeys_t,
-    aad: *const u8,
-    aad_len: usize,
-    message: *const u8,
-    message_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-    ratchet: *mut wraith_ratchet_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
-        let (output, out) = (call.output(out, out_cap, out_len)?, call.out(ratchet)?);
-        output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
-        let identity = identity::identity(identity)?;
-        let (ratchet, text) = PREKEYS.with(prekeys, |kept| {
-            Ok(Ratchet::respond(&identity, kept.in_memory()?, aad, message)?)
-        })?;
+    /// Starts the conversation that `message` requests, and decrypts the message. Needs room for
+    /// `message_len - WRAITH_RATCHET_OVERHEAD`. Consumes the one-time prekey of the message.
+    ///
+    /// If there already is a conversation with that side, try `wraith_ratchet_decrypt` first.
+    /// `WRAITH_INVALID_STATE` if the prekeys are in a vault; use `wraith_ratchet_respond_in_vault`.
+    pub fn wraith_ratchet_respond(
+        identity: wraith_identity_t,
+        prekeys: wraith_prekeys_t,
+        aad: Bytes,
+        message: Bytes,
+        out: Buffer,
+        ratchet: Out<wraith_ratchet_t>,
+    ) -> Outcome {
+        out.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
+        let identity = self::identity(identity)?;
+        let (started, text) = PREKEYS
+            .with(prekeys, |prekeys| Ok(Ratchet::respond(&identity, prekeys, aad, message)?))?;
         let text = Zeroizing::new(text);
-        out.write(insert(ratchet)?);
-        output.write(&text)
-    })
-}
+        ratchet.write(RATCHETS.add(started)?);
+        out.write(&text)
+    }
 
-/// Encrypts `text`. `aad` is not sent; decryption needs the same `aad`. Needs the room that
-/// `wraith_ratchet_room` returns. A ratchet in a vault is stored before this returns; save any
-/// other ratchet before the message leaves.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_encrypt(
-    ratchet: wraith_ratchet_t,
-    aad: *const u8,
-    aad_len: usize,
-    text: *const u8,
-    text_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (aad, text) = (call.bytes(aad, aad_len)?, call.bytes(text, text_len)?);
-        let output = call.output(out, out_cap, out_len)?;
-        output.room(room(text.len())?)?;
-        let mut generator = generator()?;
-        RATCHETS.with(ratchet, |kept| output.write(&kept.encrypt(&mut *generator, aad, text)?))
-    })
-}
+    /// Encrypts `text`. `aad` is not sent; decryption needs the same `aad`. Needs the room that
+    /// `wraith_ratchet_room` returns. A ratchet in a vault is stored before this returns; save any
+    /// other ratchet before the message leaves.
+    pub fn wraith_ratchet_encrypt(
+        ratchet: wraith_ratchet_t,
+        aad: Bytes,
+        text: Bytes,
+        out: Buffer,
+    ) -> Outcome {
+        out.room(room(text.len())?)?;
+        let (mut generator, mut message) = (generator()?, Vec::new());
+        RATCHETS.with(ratchet, |ratchet| {
+            ratchet.encrypt(&mut *generator, aad, text, &mut message)?;
+            out.write(&message)
+        })
+    }
 
-/// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if
-/// the message was decrypted before, `WRAITH_TOO_OLD` if it came too late. A ratchet in a vault is
-/// stored before this returns; save any other ratchet before you act on the text.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_decrypt(
-    ratchet: wraith_ratchet_t,
-    aad: *const u8,
-    aad_len: usize,
-    message: *const u8,
-    message_len: usize,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
-        let output = call.output(out, out_cap, out_len)?;
-        output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
-        RATCHETS.with(ratchet, |kept| output.write(&kept.decrypt(aad, message)?))
-    })
-}
+    /// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`.
+    /// `WRAITH_REPLAYED` if the message was decrypted before, `WRAITH_TOO_OLD` if it came too late.
+    /// A ratchet in a vault is stored before this returns; save any other ratchet before you act on
+    /// the text.
+    pub fn wraith_ratchet_decrypt(
+        ratchet: wraith_ratchet_t,
+        aad: Bytes,
+        message: Bytes,
+        out: Buffer,
+    ) -> Outcome {
+        out.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
+        // Allocated at full size: a growing buffer would leave copies of the text behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(message.len()));
+        RATCHETS.with(ratchet, |ratchet| {
+            ratchet.decrypt(aad, message, &mut text)?;
+            out.write(&text)
+        })
+    }
 
-/// Returns the other side's NodeId: 32 bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_peer(
-    ratchet: wraith_ratchet_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |kept| output.write(kept.ratchet().peer().as_bytes()))
-    })
-}
+    /// Returns the other side's NodeId: 32 bytes.
+    pub fn wraith_ratchet_peer(ratchet: wraith_ratchet_t, out: Buffer) -> Outcome {
+        RATCHETS.with(ratchet, |ratchet| out.write(ratchet.peer().as_bytes()))
+    }
 
-/// Returns 32 bytes that are equal on both sides and unique to this conversation. Compare them over
-/// another channel.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_binding(
-    ratchet: wraith_ratchet_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |kept| output.write(kept.ratchet().binding()))
-    })
-}
+    /// Returns 32 bytes that are equal on both sides and unique to this conversation. Compare them
+    /// over another channel.
+    pub fn wraith_ratchet_binding(ratchet: wraith_ratchet_t, out: Buffer) -> Outcome {
+        RATCHETS.with(ratchet, |ratchet| out.write(ratchet.binding()))
+    }
 
-/// Sets whether message lengths are padded to buckets, for up to 12 % more bytes: 1 for yes, 0 (the
-/// default) for no.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_ratchet_set_padding(
-    ratchet: wraith_ratchet_t,
-    padding: u32,
-) -> wraith_status_t {
-    entry!(|_call| {
+    /// Sets whether message lengths are padded to buckets, for up to 12 % more bytes: 1 for yes, 0
+    /// (the default) for no.
+    pub fn wraith_ratchet_set_padding(ratchet: wraith_ratchet_t, padding: u32) -> Outcome {
         let padding = switch(padding)?;
-        RATCHETS.with(ratchet, |kept| {
-            match kept {
-                RatchetBacking::Memory(ratchet) => ratchet.set_padding(padding),
-                RatchetBacking::Vault(stored) => stored.set_padding(padding),
-            }
+        RATCHETS.with(ratchet, |ratchet| {
+            ratchet.set_padding(padding);
             Ok(())
         })
-    })
-}
+    }
 
-/// Sets the current time in milliseconds, from any fixed starting point. Keys of missing messages
-/// expire by it. Set it again after `wraith_ratchet_keep`, `wraith_ratchet_load` and
-/// `wraith_ratchet_restore`.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_ratchet_set_time(
-    ratchet: wraith_ratchet_t,
-    now_ms: u64,
-) -> wraith_status_t {
-    entry!(|_call| {
-        RATCHETS.with(ratchet, |kept| {
-            let now = Duration::from_millis(now_ms);
-            match kept {
-                RatchetBacking::Memory(ratchet) => ratchet.set_time(now),
-                RatchetBacking::Vault(stored) => stored.set_time(now),
-            }
+    /// Sets the current time in milliseconds, from any fixed starting point. Keys of missing
+    /// messages expire by it. Set it again after `wraith_ratchet_keep`, `wraith_ratchet_load` and
+    /// `wraith_ratchet_restore`.
+    pub fn wraith_ratchet_set_time(ratchet: wraith_ratchet_t, now_ms: u64) -> Outcome {
+        RATCHETS.with(ratchet, |ratchet| {
+            ratchet.set_time(Duration::from_millis(now_ms));
             Ok(())
         })
-    })
-}
+    }
 
-/// Serializes the conversation, secrets included, without a checksum, for a caller without a vault.
-/// Prefer `wraith_ratchet_keep`. A conversation restored from bytes other than the latest must be
-/// started anew. `WRAITH_INVALID_STATE` if it is in a vault.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_save(
-    ratchet: wraith_ratchet_t,
-    out: *mut u8,
-    out_cap: usize,
-    out_len: *mut usize,
-) -> wraith_status_t {
-    entry!(|call| {
-        let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |kept| output.write(&kept.in_memory()?.save()))
-    })
-}
+    /// Serializes the conversation, secrets included, without a checksum, for a caller without a
+    /// vault. Prefer `wraith_ratchet_keep`. A conversation restored from bytes other than the
+    /// latest must be started anew. `WRAITH_INVALID_STATE` if it is in a vault.
+    pub fn wraith_ratchet_save(ratchet: wraith_ratchet_t, out: Buffer) -> Outcome {
+        RATCHETS.with(ratchet, |ratchet| {
+            not_kept(ratchet.is_kept())?;
+            out.write(&ratchet.save())
+        })
+    }
 
-/// Restores a conversation from saved bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn wraith_ratchet_restore(
-    saved: *const u8,
-    saved_len: usize,
-    out: *mut wraith_ratchet_t,
-) -> wraith_status_t {
-    entry!(|call| {
-        let (saved, out) = (call.bytes(saved, saved_len)?, call.out(out)?);
-        out.write(insert(Ratchet::restore(saved)?)?);
-        Ok(())
-    })
-}
+    /// Restores a conversation from saved bytes.
+    pub fn wraith_ratchet_restore(saved: Bytes) -> Outcome<wraith_ratchet_t> {
+        RATCHETS.add(Ratchet::restore(saved)?)
+    }
 
-/// Frees the conversation and wipes its keys.
-#[unsafe(no_mangle)]
-pub extern "C" fn wraith_ratchet_free(ratchet: wraith_ratchet_t) -> wraith_status_t {
-    entry!(|_call| RATCHETS.remove(ratchet).map(drop))
-}
+    /// Frees the conversation and wipes its keys.
+    pub fn wraith_ratchet_free(ratchet: wraith_ratchet_t) -> Outcome {
+        RATCHETS.free(ratchet)
+    }
+
+    /// Encrypts `count` texts with the same `aad`, in this order, and writes the messages to `out`
+    /// one after the other. `results`, an array of `count`, gets the position of each message.
+    /// Needs the room that `wraith_ratchet_room` returns for each text.
+    ///
+    /// All texts are encrypted, or none: `failed`, which may be NULL, gets the index of the first
+    /// that cannot be. A ratchet in a vault is stored once, before this returns.
+    pub fn wraith_ratchet_encrypt_many(
+        ratchet: wraith_ratchet_t,
+        aad: Bytes,
+        texts: Messages,
+        out: Buffer,
+        call: &Call,
+        results: *mut wraith_ratchet_result_t,
+        failed: OutOrNull<usize>,
+    ) -> Outcome {
+        let results = call.out_array(results, texts.len())?;
+        let mut total = 0usize;
+        for (index, text) in texts.iter().enumerate() {
+            let one = room(text.len()).inspect_err(|_| write_index(failed.as_ref(), index))?;
+            total = total.saturating_add(one);
+        }
+        out.room(total)?;
+        let mut generator = generator()?;
+        RATCHETS.with(ratchet, |ratchet| {
+            let batch = ratchet.encrypt_many(&mut *generator, aad, &texts);
+            let batch = batch.inspect_err(|error| write_index(failed.as_ref(), error.index))?;
+            let mut offset = 0;
+            for (place, message) in results.iter().zip(batch.iter()) {
+                let len = message.len();
+                place.write(wraith_ratchet_result_t { status: WRAITH_OK, offset, len });
+                offset += len;
+            }
+            out.write(&batch.iter().collect::<Vec<_>>().concat())
+        })
+    }
+
+    /// Decrypts `count` messages with the same `aad`, each independently. `results`, an array of
+    /// `count`, gets the result of each message and the position of its text in `out`. Needs room
+    /// for all messages less `WRAITH_RATCHET_OVERHEAD` bytes each.
+    ///
+    /// Of two equal messages, the first is decrypted. The call returns `WRAITH_OK` even if some
+    /// messages fail. A ratchet in a vault is stored once, before this returns; if its vault fails,
+    /// no message counts as decrypted.
+    pub fn wraith_ratchet_decrypt_many(
+        ratchet: wraith_ratchet_t,
+        aad: Bytes,
+        messages: Messages,
+        out: Buffer,
+        call: &Call,
+        results: *mut wraith_ratchet_result_t,
+    ) -> Outcome {
+        let results = call.out_array(results, messages.len())?;
+        let most = opened_bytes(&messages, OVERHEAD_BYTES);
+        out.room(most)?;
+        RATCHETS.with(ratchet, |ratchet| {
+            write_opened(&ratchet.decrypt_many(aad, &messages)?, most, &results, out)
+        })
+    }
+);

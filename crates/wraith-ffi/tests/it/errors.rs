@@ -31,6 +31,6 @@ fn late_repeated_and_forged_messages_are_different_errors() {
     assert!(repeated.iter().all(|error| matches!(error, WraithError::Replayed(_))), "{repeated:?}");
     let forged = [OpenError::Unauthentic.into(), DecryptError::Unauthentic.into()];
     assert!(forged.iter().all(|error| matches!(error, WraithError::Unauthentic(_))), "{forged:?}");
-    assert_eq!(Rejection::from(OpenError::TooOld), Rejection::TooOld);
-    assert_eq!(Rejection::from(DecryptError::TooOld), Rejection::TooOld);
+    assert_eq!(Rejection::from(&WraithError::from(OpenError::TooOld)), Rejection::TooOld);
+    assert_eq!(Rejection::from(&WraithError::from(DecryptError::TooOld)), Rejection::TooOld);
 }

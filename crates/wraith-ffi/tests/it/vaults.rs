@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use wraith_ffi::{
-    Durability, Handshake, HandshakeOptions, Identity, KeyVault, Session, StoredSession,
-    VaultError, WraithError,
+    Durability, Handshake, HandshakeOptions, Identity, KeyVault, Session, VaultError, WraithError,
 };
 
 /// A vault whose calls do nothing. `store` returns the generation plus `off_by`.
@@ -44,15 +43,16 @@ fn session() -> Arc<Session> {
 }
 
 #[test]
-fn an_unconfirmed_store_counts_as_failed_and_returns_the_session() {
+fn an_unconfirmed_store_counts_as_failed_and_leaves_the_session_in_memory() {
     let session = session();
     for off_by in [1, u64::MAX] {
         let vault = Arc::new(InterruptedVault { off_by });
-        let stored = StoredSession::create(vault, "anna".into(), &session).map(drop);
-        assert!(matches!(stored, Err(WraithError::Vault(_))), "{off_by}: {stored:?}");
+        let kept = session.keep(vault, "anna".into());
+        assert!(matches!(kept, Err(WraithError::Vault(_))), "{off_by}: {kept:?}");
+        assert!(session.save().is_ok(), "a caller without a vault saves it");
     }
     let vault = Arc::new(InterruptedVault { off_by: 0 });
-    StoredSession::create(vault, "anna".into(), &session).unwrap();
-    let moved = session.seal(Vec::new(), Vec::new());
-    assert!(matches!(moved, Err(WraithError::WrongState(_))), "{moved:?}");
+    session.keep(vault.clone(), "anna".into()).unwrap();
+    let twice = [session.keep(vault, "berta".into()), session.save().map(drop)];
+    assert!(twice.iter().all(|each| matches!(each, Err(WraithError::WrongState(_)))), "{twice:?}");
 }

@@ -21,8 +21,8 @@ use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::ml_kem_768::ENCAPSULATION_KEY_BYTES;
 use wraith_crypto::{NodeId, SecretIdentity};
 
-use super::codec::Reader;
 use super::error::StartError;
+use crate::codec::Reader;
 
 const VERSION: u8 = 1;
 /// Length of a bundle without one-time prekeys.
@@ -122,8 +122,8 @@ impl PreKeyBundle {
 
     /// Reads a bundle and verifies its signatures.
     ///
-    /// # Errors
-    /// [`StartError::Malformed`], [`StartError::UnknownVersion`], [`StartError::Identity`] or [`StartError::Signature`].
+    /// # Errors [`StartError::Malformed`], [`StartError::UnknownVersion`], [`StartError::Identity`]
+    /// or [`StartError::Signature`].
     pub fn decode(bytes: &[u8]) -> Result<Self, StartError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {

@@ -18,8 +18,8 @@
 //! before `n` can be derived. Of each level but the lowest it holds only the key after the current
 //! position.
 
-use super::codec::{InvalidEncoding, Reader, Writer};
 use super::keys::{Secret, expand};
+use crate::codec::{InvalidEncoding, Reader, Writer};
 
 const MESSAGE: u8 = 1;
 const NEXT: u8 = 2;

@@ -34,6 +34,7 @@ use super::message::{
 };
 use super::padding;
 use super::skipped::{KnownChain, SKIP_MAX, SkippedKeys};
+use crate::vault::{RecordSlot, VaultError};
 
 /// Nonce of body and ML-KEM part: each of their keys seals one text.
 pub(super) const ONLY_NONCE: [u8; 12] = [0; 12];
@@ -54,15 +55,16 @@ pub(super) struct ReceivingChain {
     pub(super) header: HeaderKey,
 }
 
-/// One side of a conversation with one peer.
+/// One side of a conversation with one peer, in memory or [kept](Self::keep) in a vault.
 ///
 /// [`Self::initiate`](Self::initiate) and [`Self::respond`](Self::respond) start a conversation.
-/// Only [`Self::encrypt`] and [`Self::decrypt`] advance it. [`Self::save`](Self::save) it after
-/// each of the two, before the message is sent or acted on. The state is wiped when dropped.
+/// Only [`Self::encrypt`] and [`Self::decrypt`] advance it. Without a vault, [save](Self::save) it
+/// after each of the two, before the message is sent or acted on. The state is wiped when dropped.
 ///
-/// In memory it takes 3.2 KiB while no message is missing. It takes 1.2 KiB more while an ML-KEM key
-/// or ciphertext or the initial part is in use, and about 33 bytes more for each missing message. A
-/// chain with missing or forgotten messages takes 0.1 to 0.4 KiB. It never takes more than 0.7 MB.
+/// In memory it takes 3.2 KiB while no message is missing. It takes 1.2 KiB more while an ML-KEM
+/// key or ciphertext or the initial part is in use, and about 33 bytes more for each missing
+/// message. A chain with missing or forgotten messages takes 0.1 to 0.4 KiB. It never takes more
+/// than 0.7 MB.
 pub struct Ratchet {
     pub(super) suite: Suite,
     pub(super) me: NodeId,
@@ -81,6 +83,8 @@ pub struct Ratchet {
     /// Initial part, carried by each message until the first answer.
     pub(super) initial: Option<Box<[u8; INITIAL_BYTES]>>,
     pub(super) padding: bool,
+    /// The place in a vault, if the conversation is kept in one.
+    pub(super) kept: Option<Box<RecordSlot>>,
 }
 
 /// The chain of the key that opened a header.
@@ -191,11 +195,25 @@ impl Ratchet {
     }
 
     /// Encrypts `plaintext` and appends the message to `out`. `aad` is not sent; the peer must pass
-    /// the same. Draws 16 bytes from `rng`, and new keys for the first message after a turn.
+    /// the same. Draws 16 bytes from `rng`, and new keys for the first message after a turn. In a
+    /// vault, the conversation is stored before this returns.
     ///
     /// # Errors
-    /// [`EncryptError`]; the state is unchanged.
+    /// [`EncryptError`]; the state and `out` are unchanged.
     pub fn encrypt(
+        &mut self,
+        rng: &mut impl CryptoRng,
+        aad: &[u8],
+        plaintext: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncryptError> {
+        let start = out.len();
+        self.encrypt_step(rng, aad, plaintext, out)?;
+        self.store().map_err(|why| take_back(out, start, why).into())
+    }
+
+    /// As [`Self::encrypt`], without a store.
+    pub(super) fn encrypt_step(
         &mut self,
         rng: &mut impl CryptoRng,
         aad: &[u8],
@@ -297,19 +315,32 @@ impl Ratchet {
         Ok(())
     }
 
-    /// Decrypts `message` and appends its plaintext to `out`.
+    /// Decrypts `message` and appends its plaintext to `out`. In a vault, the conversation is
+    /// stored before this returns.
     ///
     /// Cost of a forged message: one header decryption each for the current chain, the next, and
     /// each recognized old chain. These are [`COMPLETE_CHAINS_MAX`](super::COMPLETE_CHAINS_MAX)
-    /// chains without losses, [`MISSING_CHAINS_MAX`](super::MISSING_CHAINS_MAX) with missing messages
-    /// and [`FORGOTTEN_CHAINS_MAX`](super::FORGOTTEN_CHAINS_MAX) with forgotten ones. An attacker that puts the header
-    /// of an observed message in front of another body can cause more work: half a ratchet step,
-    /// and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys. A peer that announces huge
-    /// numbers causes no more.
+    /// chains without losses, [`MISSING_CHAINS_MAX`](super::MISSING_CHAINS_MAX) with missing
+    /// messages and [`FORGOTTEN_CHAINS_MAX`](super::FORGOTTEN_CHAINS_MAX) with forgotten ones. An
+    /// attacker that puts the header of an observed message in front of another body can cause more
+    /// work: half a ratchet step, and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys. A
+    /// peer that announces huge numbers causes no more.
     ///
     /// # Errors
     /// [`DecryptError`]; the state and `out` are unchanged.
     pub fn decrypt(
+        &mut self,
+        aad: &[u8],
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), DecryptError> {
+        let start = out.len();
+        self.decrypt_step(aad, message, out)?;
+        self.store().map_err(|why| take_back(out, start, why).into())
+    }
+
+    /// As [`Self::decrypt`], without a store.
+    pub(super) fn decrypt_step(
         &mut self,
         aad: &[u8],
         message: &[u8],
@@ -489,6 +520,14 @@ impl Ratchet {
     }
 }
 
+/// Wipes and removes the bytes of `out` from `start` on, which were not stored.
+#[cold]
+fn take_back(out: &mut Vec<u8>, start: usize, why: VaultError) -> VaultError {
+    out[start..].zeroize();
+    out.truncate(start);
+    why
+}
+
 /// Checks that a chain has a message of this number.
 fn in_chain(number: u32) -> Result<u32, DecryptError> {
     if number < u32::MAX { Ok(number) } else { Err(DecryptError::Violation) }
@@ -499,6 +538,7 @@ impl fmt::Debug for Ratchet {
         f.debug_struct("Ratchet")
             .field("me", &self.me)
             .field("peer", &self.peer)
+            .field("kept", &self.kept)
             .finish_non_exhaustive()
     }
 }

@@ -2,11 +2,11 @@
 
 use thiserror::Error;
 
-use super::codec::InvalidEncoding;
-use crate::bytes::StateError;
+use crate::codec::InvalidEncoding;
+use crate::vault::{StoreError, VaultError};
 
 /// Why a conversation did not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The bytes are no bundle or no first message: a wrong length, or a field with an invalid
@@ -39,10 +39,13 @@ pub enum StartError {
     /// The first message did not open.
     #[error("the first message did not open: {0}")]
     Message(#[from] DecryptError),
+    /// The conversation or the prekeys could not be stored in their vaults.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Why encryption failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncryptError {
     /// The plaintext is longer than [`PLAINTEXT_BYTES_MAX`](super::PLAINTEXT_BYTES_MAX).
@@ -54,10 +57,13 @@ pub enum EncryptError {
     /// The peer's key allows no agreement. Only a tampered state can hold such a key.
     #[error("the peer's public key is invalid")]
     PublicKey,
+    /// The conversation could not be stored in its vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
 }
 
 /// Why decryption failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecryptError {
     /// The message is too short, or its first byte is no known kind.
@@ -81,12 +87,9 @@ pub enum DecryptError {
     /// The authenticated peer violates the protocol.
     #[error("the peer violated the protocol")]
     Violation,
-}
-
-impl From<InvalidEncoding> for StateError {
-    fn from(_: InvalidEncoding) -> Self {
-        Self::Malformed
-    }
+    /// The conversation could not be stored in its vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
 }
 
 impl From<InvalidEncoding> for StartError {

@@ -18,7 +18,7 @@ use super::error::{DecryptError, EncryptError};
 pub const GROUP_MAX: usize = 32;
 
 /// Why a group refused a member or a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GroupError {
     /// The group has [`GROUP_MAX`] members.

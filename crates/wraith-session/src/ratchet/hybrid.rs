@@ -18,11 +18,11 @@ use rand_core::CryptoRng;
 use wraith_crypto::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use zeroize::Zeroizing;
 
-use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::error::{DecryptError, EncryptError};
 use super::keys::KemShare;
 use super::message::KemKind;
+use crate::codec::{InvalidEncoding, Reader, Writer};
 
 /// Sending chains without ML-KEM after which a side offers a key.
 pub const KEM_INTERVAL: u32 = 50;

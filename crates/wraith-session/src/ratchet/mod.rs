@@ -12,7 +12,7 @@
 //!
 //! // Bob publishes prekeys and goes away.
 //! let mut prekeys = PreKeys::generate(&mut rng, &bob, 10);
-//! let published = prekeys.bundle().encode();
+//! let published = prekeys.bundle()?.encode();
 //!
 //! // Alice starts a conversation.
 //! let bundle = PreKeyBundle::decode(&published)?;
@@ -38,6 +38,7 @@
 //! | `start` | PQXDH, and the differences from it |
 //! | `double_ratchet` | the state of a conversation and its steps |
 //! | `batch` | batches of messages |
+//! | `kept` | conversations and prekeys in a vault |
 //! | `hybrid` | the ML-KEM steps |
 //! | `skipped` | keys of missing messages |
 //! | `keys` | the key schedule |
@@ -87,21 +88,20 @@
 //!   can impersonate a peer.
 //!
 //! # Lost or rolled-back states
-//! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep states
-//! in a vault ([`KeyVault`](crate::vault::KeyVault), the application's store). A caller that stores
-//! states itself follows the rules of [`Ratchet::save`]: it saves a state before it sends that
+//! [`Ratchet::keep`] and [`PreKeys::keep`] keep states in a vault
+//! ([`KeyVault`](crate::vault::KeyVault), the application's store). A caller that stores states itself follows the rules of [`Ratchet::save`]: it saves a state before it sends that
 //! state's messages. The module `state` describes the effects of a rollback: no body key seals two
 //! texts, but the conversation may have to be restarted.
 
 mod batch;
 mod bundle;
 mod chain;
-mod codec;
 mod curve;
 mod double_ratchet;
 mod error;
 mod group;
 mod hybrid;
+mod kept;
 mod keys;
 mod message;
 mod padding;
@@ -112,7 +112,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{DecryptedBatch, EncryptBatchError};
 pub use bundle::{BUNDLE_BYTES_MAX, PreKeyBundle};
 pub use double_ratchet::Ratchet;
 pub use error::{DecryptError, EncryptError, StartError};

@@ -11,11 +11,12 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use zeroize::Zeroizing;
 
 use super::bundle::{PreKeyBundle, Purpose};
-use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::error::StartError;
 use super::keys::Secret;
-use crate::bytes::StateError;
+use crate::codec::StateError;
+use crate::codec::{InvalidEncoding, Reader, Writer};
+use crate::vault::{RecordSlot, VaultError};
 
 /// Maximum number of held one-time prekeys, handed out or not.
 pub const ONE_TIME_MAX: usize = 1000;
@@ -45,16 +46,18 @@ pub(super) struct OneTimeKeys {
     handed_out: bool,
 }
 
-/// The prekeys of one identity, with their secrets. Wiped when dropped.
+/// The prekeys of one identity, with their secrets, in memory or [kept](Self::keep) in a vault.
+/// Wiped when dropped.
 ///
 /// - [`Self::bundle`] hands out one-time prekeys.
 /// - [`Ratchet::respond`](super::Ratchet::respond) consumes them.
 /// - [`Self::replenish`] makes new ones.
 /// - [`Self::rotate`] replaces the signed prekeys; call it about once a week.
 ///
-/// [`Self::save`] after each of these. Publish a bundle, or answer a first message, only after the
-/// save. A store that is rolled back has consumed one-time prekeys again; a replayed first message
-/// then starts a conversation again.
+/// In a vault, each of these changes is stored before its call returns. Without one, [`Self::save`]
+/// after each of these. Publish a bundle, or answer a first message, only after the save. A store
+/// that is rolled back has consumed one-time prekeys again; a replayed first message then starts a
+/// conversation again.
 pub struct PreKeys {
     node_id: NodeId,
     next_id: u32,
@@ -63,6 +66,8 @@ pub struct PreKeys {
     /// Oldest first, so those handed out are in front. Boxed: the secrets stay in place when the
     /// list moves.
     one_time: VecDeque<Box<OneTimeKeys>>,
+    /// The place in a vault, if the prekeys are kept in one.
+    pub(super) kept: Option<Box<RecordSlot>>,
 }
 
 impl SignedKeys {
@@ -129,7 +134,7 @@ impl PreKeys {
         let current = Box::new(SignedKeys::new(rng, identity, 1));
         let node_id = identity.node_id();
         let (next_id, previous, empty) = (2, None, VecDeque::new());
-        let mut this = Self { node_id, next_id, current, previous, one_time: empty };
+        let mut this = Self { node_id, next_id, current, previous, one_time: empty, kept: None };
         this.add_one_time(rng, identity, one_time.min(ONE_TIME_MAX))
             .expect("the first ids are far below 2³²");
         this
@@ -149,7 +154,16 @@ impl PreKeys {
 
     /// Returns a bundle for one initiator. It includes one-time prekeys while
     /// [some](Self::remaining) remain; a bundle without them can serve many initiators.
-    pub fn bundle(&mut self) -> PreKeyBundle {
+    ///
+    /// # Errors
+    /// [`VaultError`]: the state is unchanged, and no bundle is handed out.
+    pub fn bundle(&mut self) -> Result<PreKeyBundle, VaultError> {
+        let bundle = self.next_bundle();
+        self.store()?;
+        Ok(bundle)
+    }
+
+    fn next_bundle(&mut self) -> PreKeyBundle {
         let one_time = self.one_time.iter_mut().find(|keys| !keys.handed_out);
         let (one_time, seed, kem_signature) = match one_time {
             Some(keys) => {
@@ -175,16 +189,18 @@ impl PreKeys {
     ///
     /// # Errors
     /// [`StartError::Identity`] if these are not the prekeys of `identity`;
-    /// [`StartError::PreKeysExhausted`] if 2³² prekeys have been made.
+    /// [`StartError::PreKeysExhausted`] if 2³² prekeys have been made; [`StartError::Store`]. In a
+    /// vault, the state is unchanged.
     pub fn replenish(
         &mut self,
         rng: &mut impl CryptoRng,
         identity: &SecretIdentity,
         one_time: usize,
     ) -> Result<(), StartError> {
-        self.check(identity)?;
+        self.check_owner(identity)?;
         let missing = one_time.min(ONE_TIME_MAX).saturating_sub(self.remaining());
-        self.add_one_time(rng, identity, missing)
+        let made = self.add_one_time(rng, identity, missing);
+        self.store_if_ok(made)
     }
 
     /// Makes new signed prekeys. The previous ones are kept for first messages in flight; the ones
@@ -197,15 +213,15 @@ impl PreKeys {
         rng: &mut impl CryptoRng,
         identity: &SecretIdentity,
     ) -> Result<(), StartError> {
-        self.check(identity)?;
+        self.check_owner(identity)?;
         let id = self.take_id()?;
         let new = Box::new(SignedKeys::new(rng, identity, id));
         self.previous = Some(std::mem::replace(&mut self.current, new));
-        Ok(())
+        self.store_if_ok(Ok(()))
     }
 
     /// Checks that these are the prekeys of `identity`.
-    pub(super) fn check(&self, identity: &SecretIdentity) -> Result<(), StartError> {
+    pub(super) fn check_owner(&self, identity: &SecretIdentity) -> Result<(), StartError> {
         if identity.node_id() == self.node_id { Ok(()) } else { Err(StartError::Identity) }
     }
 
@@ -290,10 +306,7 @@ impl PreKeys {
     /// [`StateError`]. There is no checksum: the caller's storage must detect damage.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8()? {
-            STATE_VERSION => {}
-            other => return Err(StateError::Version(other)),
-        }
+        reader.version(STATE_VERSION)?;
         let (node_id, next_id) = (NodeId(reader.array()?), reader.u32()?);
         let current = SignedKeys::restore(&mut reader)?;
         let previous = reader.option(SignedKeys::restore)?;
@@ -308,7 +321,7 @@ impl PreKeys {
             }));
         }
         reader.finish()?;
-        let this = Self { node_id, next_id, current, previous, one_time };
+        let this = Self { node_id, next_id, current, previous, one_time, kept: None };
         if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
     }
 
@@ -329,6 +342,7 @@ impl fmt::Debug for PreKeys {
         f.debug_struct("PreKeys")
             .field("node_id", &self.node_id)
             .field("remaining", &self.remaining())
+            .field("kept", &self.kept)
             .finish_non_exhaustive()
     }
 }

@@ -21,9 +21,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::codec::{InvalidEncoding, Reader, Writer};
 use super::error::DecryptError;
 use super::keys::Secret;
+use crate::codec::{InvalidEncoding, Reader, Writer};
 
 /// Maximum number of keys that are kept of a gap: those of the latest messages in it. A message may
 /// reveal two gaps, in its chain and at the end of the one before.
@@ -253,6 +253,11 @@ impl SkippedKeys {
     pub(super) fn count_received(&mut self) {
         self.received = self.received.saturating_add(1);
         self.drop_expired();
+    }
+
+    /// Returns the time, as set by the caller.
+    pub(super) fn time(&self) -> Duration {
+        self.time
     }
 
     /// Advances the time to `time`; never moves it back.

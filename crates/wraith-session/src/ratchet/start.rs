@@ -35,7 +35,6 @@ use wraith_crypto::{NodeId, Policy, SecretIdentity, Suite, aes_hardware, kdf};
 use zeroize::Zeroizing;
 
 use super::bundle::PreKeyBundle;
-use super::codec::Reader;
 use super::curve;
 use super::double_ratchet::Ratchet;
 use super::error::{DecryptError, StartError};
@@ -44,6 +43,8 @@ use super::keys::{self, Secret};
 use super::message::{Envelope, INITIAL_BYTES};
 use super::prekeys::PreKeys;
 use super::skipped::SkippedKeys;
+use crate::codec::Reader;
+use crate::vault::StoreError;
 
 const BINDING: &str = "wraith session/1 pqxdh binding";
 const SEED: &str = "wraith session/1 pqxdh seed";
@@ -211,15 +212,29 @@ impl Ratchet {
     /// accepts first messages from strangers should limit their rate.
     ///
     /// # Errors
-    /// [`StartError`]; the state is unchanged.
+    /// [`StartError`]; the state is unchanged. If the prekeys are kept in a vault,
+    /// [`Self::respond_in_vault`] keeps the conversation in one, too.
     pub fn respond(
         identity: &SecretIdentity,
         prekeys: &mut PreKeys,
         aad: &[u8],
         message: &[u8],
     ) -> Result<(Self, Vec<u8>), StartError> {
+        match prekeys.is_kept() {
+            true => Err(StoreError::OneKept.into()),
+            false => Self::start_from(identity, prekeys, aad, message),
+        }
+    }
+
+    /// As [`Self::respond`], without a store.
+    pub(super) fn start_from(
+        identity: &SecretIdentity,
+        prekeys: &mut PreKeys,
+        aad: &[u8],
+        message: &[u8],
+    ) -> Result<(Self, Vec<u8>), StartError> {
         let me = identity.node_id();
-        prekeys.check(identity)?;
+        prekeys.check_owner(identity)?;
         let initial = Envelope::parse(message)?.initial();
         let part = InitialPart::decode(initial.ok_or(DecryptError::Malformed)?)?;
         if part.initiator == me {
@@ -227,7 +242,7 @@ impl Ratchet {
         }
         let (mut ratchet, binding) = Self::answer(identity, prekeys, &part)?;
         let mut plaintext = Vec::new();
-        ratchet.decrypt(aad, message, &mut plaintext)?;
+        ratchet.decrypt_step(aad, message, &mut plaintext)?;
         prekeys.started(part.signed_id, part.one_time_id, binding);
         Ok((ratchet, plaintext))
     }
@@ -302,6 +317,7 @@ impl Ratchet {
             hybrid: Hybrid::default(),
             initial: None,
             padding: false,
+            kept: None,
         }
     }
 }

@@ -24,13 +24,13 @@ use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
 
 use super::chain::MessageChain;
-use super::codec::{InvalidEncoding, Reader, Writer};
 use super::curve;
 use super::double_ratchet::{Ratchet, ReceivingChain, SendingChain};
 use super::hybrid::{Hybrid, KemPart};
 use super::keys::HeaderKey;
 use super::skipped::SkippedKeys;
-use crate::bytes::StateError;
+use crate::codec::StateError;
+use crate::codec::{InvalidEncoding, Reader, Writer};
 
 const VERSION: u8 = 2;
 /// Upper bound of the encoded state without skipped keys, including two ML-KEM keys and the initial
@@ -80,10 +80,7 @@ impl Ratchet {
     /// value.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8()? {
-            VERSION => {}
-            other => return Err(StateError::Version(other)),
-        }
+        reader.version(VERSION)?;
         let this = Self::read(&mut reader)?;
         reader.finish()?;
         if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
@@ -128,6 +125,7 @@ impl Ratchet {
             hybrid,
             initial,
             padding,
+            kept: None,
         })
     }
 

@@ -18,7 +18,7 @@ fn rng() -> ChaCha20Rng {
 fn established(rng: &mut ChaCha20Rng) -> (Ratchet, Ratchet) {
     let [alice, bob] = [1, 2].map(|byte| SecretIdentity::from_seed([byte; 32]));
     let mut prekeys = PreKeys::generate(rng, &bob, 1);
-    let mut alice = Ratchet::initiate(rng, &alice, &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(rng, &alice, &prekeys.bundle().unwrap()).unwrap();
     let mut first = Vec::new();
     alice.encrypt(rng, b"", b"", &mut first).unwrap();
     let (mut bob, _) = Ratchet::respond(&bob, &mut prekeys, b"", &first).unwrap();

@@ -11,13 +11,15 @@ use std::thread;
 
 use thiserror::Error;
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::epoch::epoch_of;
 use super::receive::{Receiver, Verified};
+use super::send::NoNumber;
 use super::{
     NUMBER_BYTES, OpenError, SealError, Session, check_lengths, check_message, seal_slice,
 };
+use crate::vault::VaultError;
 
 /// Number of bytes that justify another thread: starting a thread takes about as long as sealing
 /// them.
@@ -25,14 +27,14 @@ const THREAD_BYTES: usize = 512 << 10;
 /// Maximum number of threads. Beyond it memory bandwidth is the bottleneck.
 const THREADS_MAX: usize = 8;
 
-/// Why a batch was not sealed. No number was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+/// Why a batch was not sealed or encrypted. The state is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("message {index}: {why}")]
-pub struct BatchError {
+pub struct BatchError<E> {
     /// Index of the message, from 0.
     pub index: usize,
     /// Why this message cannot be sealed.
-    pub why: SealError,
+    pub why: E,
 }
 
 /// Sealed messages, contiguous in one buffer.
@@ -62,13 +64,12 @@ impl Batch {
 }
 
 /// Results of an opened batch. The texts are wiped when it is dropped.
-#[derive(Default)]
-pub struct OpenedBatch {
-    bytes: Vec<u8>,
-    results: Vec<Result<(u64, Range<usize>), OpenError>>,
+pub struct OpenedBatch<E> {
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
+    pub(crate) results: Vec<Result<(u64, Range<usize>), E>>,
 }
 
-impl OpenedBatch {
+impl<E: Clone> OpenedBatch<E> {
     /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -81,42 +82,31 @@ impl OpenedBatch {
         self.results.is_empty()
     }
 
-    /// Iterates over the number and text of each message, or the error, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<(u64, &[u8]), OpenError>> {
+    /// Iterates over the number and text of each message, or the error, in order. A message of a
+    /// [ratchet](crate::ratchet) has its index in the batch as its number.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<(u64, &[u8]), E>> {
         self.results.iter().map(|result| match result {
             Ok((number, range)) => Ok((*number, &self.bytes[range.clone()])),
-            Err(why) => Err(*why),
+            Err(why) => Err(why.clone()),
         })
     }
 }
 
-impl Drop for OpenedBatch {
-    fn drop(&mut self) {
-        self.bytes.zeroize();
-    }
-}
-
-impl fmt::Debug for OpenedBatch {
+impl<E> fmt::Debug for OpenedBatch<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenedBatch").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("OpenedBatch").field("len", &self.results.len()).finish_non_exhaustive()
     }
 }
 
 /// Verified messages whose numbers are not marked yet.
-pub(crate) struct VerifiedBatch {
-    bytes: Vec<u8>,
+struct VerifiedBatch {
+    bytes: Zeroizing<Vec<u8>>,
     verified: Vec<Result<(Verified, Range<usize>), OpenError>>,
 }
 
-impl Drop for VerifiedBatch {
-    fn drop(&mut self) {
-        self.bytes.zeroize();
-    }
-}
-
 impl VerifiedBatch {
-    pub(crate) fn verified(&self) -> Vec<&Verified> {
-        self.verified.iter().flatten().map(|(verified, _)| verified).collect()
+    fn verified(&self) -> impl Iterator<Item = &Verified> {
+        self.verified.iter().flatten().map(|(verified, _)| verified)
     }
 }
 
@@ -125,12 +115,22 @@ impl Session {
     ///
     /// # Errors
     /// Names the first message that cannot be sealed. No number was used, and no message is sealed.
-    pub fn seal_many(&mut self, aad: &[u8], texts: &[&[u8]]) -> Result<Batch, BatchError> {
+    pub fn seal_many(
+        &mut self,
+        aad: &[u8],
+        texts: &[&[u8]],
+    ) -> Result<Batch, BatchError<SealError>> {
         for (index, text) in texts.iter().enumerate() {
             check_lengths(aad, text).map_err(|why| BatchError { index, why })?;
         }
         let lens = || texts.iter().map(|text| text.len());
-        self.send.check(self.now, lens()).map_err(|(index, why)| BatchError { index, why })?;
+        while let Err((index, why)) = self.send.check(self.now, lens()) {
+            if self.kept.is_none() || why != NoNumber::NotSaved {
+                return Err(BatchError { index, why: why.into() });
+            }
+            self.want(texts.len() as u64);
+            self.store().map_err(|why| BatchError { index, why: why.into() })?;
+        }
         self.used = self.now;
         let mut out = Batch {
             bytes: vec![0; lens().map(Self::sealed_len).sum()],
@@ -161,19 +161,28 @@ impl Session {
         Ok(out)
     }
 
-    /// Opens all messages, with the same associated data. Of two equal messages the first opens.
-    #[must_use]
-    pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> OpenedBatch {
+    /// Opens all messages, with the same associated data. Of two equal messages the first opens. In
+    /// a vault, the session is stored once, before this returns.
+    ///
+    /// # Errors
+    /// [`VaultError`]: the state is unchanged, and no message was opened. Errors of single messages
+    /// are among the results.
+    pub fn open_many(
+        &mut self,
+        aad: &[u8],
+        messages: &[&[u8]],
+    ) -> Result<OpenedBatch<OpenError>, VaultError> {
         let batch = self.verify_many(aad, messages);
-        self.accept_many(batch)
+        self.store_opened(batch.verified())?;
+        Ok(self.accept_many(batch))
     }
 
     /// Decrypts and verifies the messages without marking their numbers.
-    pub(crate) fn verify_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> VerifiedBatch {
+    fn verify_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> VerifiedBatch {
         self.receive.prepare(messages.iter().copied());
         let good = |message: &&[u8]| check_message(aad, message.len());
         let room = |message: &&[u8]| good(message).map_or(0, |()| message.len());
-        let mut bytes = vec![0; messages.iter().map(room).sum()];
+        let mut bytes = Zeroizing::new(vec![0; messages.iter().map(room).sum()]);
         let mut verified = Vec::with_capacity(messages.len());
         let mut rest = &mut bytes[..];
         let mut jobs = Vec::with_capacity(messages.len());
@@ -198,21 +207,21 @@ impl Session {
     }
 
     /// Marks the numbers of the verified messages.
-    pub(crate) fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch {
-        let mut batch = batch;
+    fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch<OpenError> {
+        let VerifiedBatch { mut bytes, verified } = batch;
         self.used = self.now;
-        let results = mem::take(&mut batch.verified).into_iter().map(|each| {
+        let results = verified.into_iter().map(|each| {
             let (verified, range) = each?;
             match self.receive.accept(self.now, &verified) {
                 Ok(()) => Ok((verified.number, range)),
                 Err(why) => {
-                    batch.bytes[range].zeroize();
+                    bytes[range].zeroize();
                     Err(why)
                 }
             }
         });
         let results = results.collect();
-        OpenedBatch { bytes: mem::take(&mut batch.bytes), results }
+        OpenedBatch { bytes, results }
     }
 }
 

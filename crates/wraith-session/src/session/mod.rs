@@ -15,7 +15,8 @@
 //!   or not sealed by the peer changes nothing.
 //! - Keys change after a number of messages, a number of bytes, or a time. Both sides change keys
 //!   with the same message.
-//! - A session that was saved and restored never reuses a number ([`Session::save`]).
+//! - A session that was stored and loaded never reuses a number ([`Session::keep`],
+//!   [`Session::save`]).
 //!
 //! The caller detects a dead peer; an empty message serves as a keep-alive.
 //!
@@ -25,6 +26,7 @@
 
 mod batch;
 mod epoch;
+mod kept;
 mod receive;
 mod send;
 mod state;
@@ -42,8 +44,10 @@ use epoch::SessionWindow;
 pub use epoch::{EPOCH_MESSAGES, SESSION_WINDOW};
 pub use receive::EPOCHS_AHEAD_MAX;
 use receive::{EpochState, ReceiveState, Receiver};
-use send::{SendState, Sender};
+use send::{NoNumber, SendState, Sender};
 pub use state::{RESERVED_NUMBERS, SavedSession};
+
+use crate::vault::{RecordSlot, VaultError};
 
 /// Bytes of a message's number.
 const NUMBER_BYTES: usize = 8;
@@ -58,7 +62,7 @@ pub const TEXT_BYTES_MAX: usize = 16 << 20;
 pub const AAD_BYTES_MAX: usize = 64 << 10;
 
 /// Why sealing failed. No number was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The text or the associated data is too long.
     #[error(
@@ -74,10 +78,13 @@ pub enum SealError {
     /// All 2^64 numbers are used.
     #[error("all message numbers are used; start a new handshake")]
     Exhausted,
+    /// The session could not be stored in its vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
 }
 
 /// Why a message was not opened. The state is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// The message or its associated data has an invalid length.
     #[error("the message or its associated data has an invalid length")]
@@ -95,6 +102,9 @@ pub enum OpenError {
     /// The message's epoch is too far ahead. This limits the work that a forged number can cause.
     #[error("the message is too far ahead: a new handshake is needed")]
     TooFarAhead,
+    /// The session could not be stored in its vault.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
 }
 
 /// Limits at which the sending side changes its key. The first one reached applies.
@@ -115,7 +125,8 @@ impl Default for RekeyLimits {
     }
 }
 
-/// Both directions of a session. Secrets are wiped when dropped.
+/// Both directions of a session, in memory or [kept](Self::keep) in a vault. Secrets are wiped when
+/// dropped.
 pub struct Session {
     suite: Suite,
     send: Sender,
@@ -123,6 +134,8 @@ pub struct Session {
     now: Option<Duration>,
     /// Time of the last sealed or opened message, as set by the caller.
     used: Option<Duration>,
+    /// The place in a vault, if the session is kept in one.
+    kept: Option<Box<RecordSlot>>,
 }
 
 impl Session {
@@ -138,16 +151,16 @@ impl Session {
         };
         let current =
             EpochState { epoch: 0, key: Zeroizing::new(*receive), window: SessionWindow::new() };
-        Self {
-            suite,
-            send: Sender::new(suite, send),
-            receive: Receiver::new(suite, ReceiveState { current, previous: None }),
-            now: None,
-            used: None,
-        }
+        Self::with(suite, send, ReceiveState { current, previous: None })
     }
 
-    /// Sets the rekey limits of the sending direction. The peer follows automatically.
+    fn with(suite: Suite, send: SendState, receive: ReceiveState) -> Self {
+        let (send, receive) = (Sender::new(suite, send), Receiver::new(suite, receive));
+        Self { suite, send, receive, now: None, used: None, kept: None }
+    }
+
+    /// Sets the rekey limits of the sending direction. The peer follows automatically. The setting
+    /// is not saved.
     pub fn set_rekey(&mut self, rekey: RekeyLimits) {
         self.send.rekey = rekey;
     }
@@ -184,14 +197,14 @@ impl Session {
     }
 
     /// Seals `text`, appends the message to `out`, and returns its number. `aad` is not sent, and
-    /// must be equal when the message is opened.
+    /// must be equal when the message is opened. In a vault, the session is stored once every few
+    /// hundred messages.
     ///
     /// # Errors
     /// [`SealError`]. No number was used, and `out` is unchanged.
     pub fn seal(&mut self, aad: &[u8], text: &[u8], out: &mut Vec<u8>) -> Result<u64, SealError> {
         check_lengths(aad, text)?;
-        let number = self.send.take(self.now, text.len())?;
-        self.used = self.now;
+        let number = self.take_number(text.len())?;
         out.reserve(Self::sealed_len(text.len()));
         out.extend_from_slice(&number.to_le_bytes());
         let start = out.len();
@@ -215,13 +228,25 @@ impl Session {
         check_lengths(aad, text)?;
         let len = Self::sealed_len(text.len());
         let out = out.get_mut(..len).ok_or(SealError::Room(len))?;
-        let number = self.send.take(self.now, text.len())?;
-        self.used = self.now;
+        let number = self.take_number(text.len())?;
         seal_slice(self.send.key(), self.suite, number, aad, text, out);
         Ok((number, len))
     }
 
-    /// Opens `message`, appends its text to `out`, and returns its number.
+    /// Assigns the next number to a message of `len` bytes.
+    fn take_number(&mut self, len: usize) -> Result<u64, SealError> {
+        let number = loop {
+            match self.send.take(self.now, len) {
+                Err(NoNumber::NotSaved) if self.kept.is_some() => self.store()?,
+                taken => break taken?,
+            }
+        };
+        self.used = self.now;
+        Ok(number)
+    }
+
+    /// Opens `message`, appends its text to `out`, and returns its number. In a vault, the session
+    /// is stored before this returns.
     ///
     /// # Errors
     /// [`OpenError`]. The state and `out` are unchanged.
@@ -261,6 +286,7 @@ impl Session {
         check_message(aad, message.len())?;
         self.receive.prepare([&*message].into_iter());
         let verified = self.receive.verify(aad, message)?;
+        self.store_opened([&verified].into_iter()).inspect_err(|_| message.zeroize())?;
         self.receive.accept(self.now, &verified)?;
         self.used = self.now;
         let end = message.len() - TAG_BYTES;
@@ -273,6 +299,7 @@ impl fmt::Debug for Session {
         f.debug_struct("Session")
             .field("suite", &self.suite)
             .field("next", &self.send.state.next)
+            .field("kept", &self.kept)
             .finish_non_exhaustive()
     }
 }

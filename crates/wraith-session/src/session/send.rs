@@ -30,6 +30,22 @@ pub(crate) struct SendState {
     pub(crate) bytes: u64,
 }
 
+/// Why a message gets no number. Smaller than [`SealError`], because each message returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoNumber {
+    NotSaved,
+    Exhausted,
+}
+
+impl From<NoNumber> for SealError {
+    fn from(why: NoNumber) -> Self {
+        match why {
+            NoNumber::NotSaved => Self::NotSaved,
+            NoNumber::Exhausted => Self::Exhausted,
+        }
+    }
+}
+
 pub(crate) struct Sender {
     suite: Suite,
     pub(crate) state: SendState,
@@ -59,11 +75,11 @@ impl Sender {
     /// Checks that messages of these lengths can get numbers, so that a batch is sealed whole or
     /// not at all. Otherwise returns the index of the first message without a number, and the
     /// reason.
-    pub(crate) fn check(
+    pub(super) fn check(
         &mut self,
         now: Option<Duration>,
         lens: impl Iterator<Item = usize>,
-    ) -> Result<(), (usize, SealError)> {
+    ) -> Result<(), (usize, NoNumber)> {
         let (mut next, mut bytes) = self.next_number(now);
         for (index, len) in lens.enumerate() {
             let number = self.place(next, bytes, len);
@@ -81,7 +97,7 @@ impl Sender {
     }
 
     /// Assigns the next number to a message of `len` bytes and switches to its key.
-    pub(crate) fn take(&mut self, now: Option<Duration>, len: usize) -> Result<u64, SealError> {
+    pub(super) fn take(&mut self, now: Option<Duration>, len: usize) -> Result<u64, NoNumber> {
         let (next, bytes) = self.next_number(now);
         let number = self.place(next, bytes, len);
         self.allow(number)?;
@@ -122,13 +138,13 @@ impl Sender {
         }
     }
 
-    fn allow(&mut self, number: u64) -> Result<(), SealError> {
+    fn allow(&mut self, number: u64) -> Result<(), NoNumber> {
         if number >= NUMBERS_END {
-            return Err(SealError::Exhausted);
+            return Err(NoNumber::Exhausted);
         }
         if number >= self.state.reserved {
             self.wanted = number;
-            return Err(SealError::NotSaved);
+            return Err(NoNumber::NotSaved);
         }
         Ok(())
     }

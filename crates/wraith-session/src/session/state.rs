@@ -14,9 +14,10 @@ use zeroize::Zeroizing;
 
 use super::Session;
 use super::epoch::{SessionWindow, epoch_of, rekey};
-use super::receive::{EpochState, ReceiveState, Receiver, Verified};
+use super::receive::{EpochState, ReceiveState, Verified};
 use super::send::{SendState, Sender};
-use crate::bytes::{Reader, StateError};
+use crate::codec::{InvalidEncoding, Reader, StateError, Writer};
+use crate::vault::VaultError;
 
 /// Numbers that a saved state reserves for the running session. A restart skips at most this many,
 /// and the peer's replay window holds four times as many.
@@ -26,7 +27,7 @@ const WINDOW_WORDS: usize = SessionWindow::NUMBERS as usize / 64;
 
 /// An encoded session, with the reservation that [`Session::confirm`] activates.
 pub struct SavedSession {
-    bytes: Zeroizing<Vec<u8>>,
+    pub(super) bytes: Zeroizing<Vec<u8>>,
     reserved: u64,
 }
 
@@ -52,7 +53,7 @@ impl Session {
     /// starts behind them.
     ///
     /// A message opened after a save opens again after a restore. To prevent replays, save after
-    /// each opened message or batch, before acting on it. [`StoredSession`](crate::StoredSession)
+    /// each opened message or batch, before acting on it. A session [kept](Self::keep) in a vault
     /// does so.
     #[must_use]
     pub fn save(&mut self) -> SavedSession {
@@ -61,14 +62,24 @@ impl Session {
         SavedSession { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
     }
 
-    /// Encodes the session as if `verified` had been accepted, without reserving more numbers.
-    pub(crate) fn state_with(&self, verified: &[&Verified]) -> Zeroizing<Vec<u8>> {
-        let mut state = self.receive.state.clone();
+    /// Stores the state after `verified` is accepted, without reserving more numbers. Without a
+    /// vault, or without a message, does nothing.
+    pub(super) fn store_opened<'a>(
+        &mut self,
+        verified: impl Iterator<Item = &'a Verified>,
+    ) -> Result<(), VaultError> {
+        let Self { suite, send, receive, kept, .. } = self;
+        let (Some(kept), mut verified) = (kept, verified.peekable()) else { return Ok(()) };
+        if verified.peek().is_none() {
+            return Ok(());
+        }
+        let mut state = receive.state.clone();
         for each in verified {
             // A duplicate within the batch is accepted once, both here and later.
             let _ = state.accept(each);
         }
-        encode(self.suite, &self.send.state, self.send.state.reserved, &state)
+        let state = encode(*suite, &send.state, send.state.reserved, &state);
+        kept.put(state, kept.durability)
     }
 
     /// Blocks sealing until a save is confirmed: a state that may have been stored marks all
@@ -98,12 +109,11 @@ impl Session {
     /// # Errors
     /// [`StateError`] if the bytes have another version or are damaged.
     pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
-        let mut reader = Reader(bytes);
-        let version = reader.u8().ok_or(StateError::Malformed)?;
-        if version != VERSION {
-            return Err(StateError::Version(version));
-        }
-        decode(&mut reader).filter(|_| reader.0.is_empty()).ok_or(StateError::Malformed)
+        let mut reader = Reader::new(bytes);
+        reader.version(VERSION)?;
+        let session = decode(&mut reader)?;
+        reader.finish()?;
+        Ok(session)
     }
 }
 
@@ -128,52 +138,35 @@ fn encode(
     reserved: u64,
     receive: &ReceiveState,
 ) -> Zeroizing<Vec<u8>> {
-    let mut out = Zeroizing::new(Vec::with_capacity(704));
-    out.extend_from_slice(&[VERSION, suite.to_wire()]);
+    let mut writer = Writer::with_capacity(704);
     let steps = epoch_of(reserved).saturating_sub(send.epoch);
-    out.extend_from_slice(&*rekey(suite, &send.key, steps));
-    out.extend_from_slice(&reserved.to_le_bytes());
-    encode_epoch(&receive.current, &mut out);
-    match &receive.previous {
-        None => out.push(0),
-        Some(previous) => {
-            out.push(1);
-            encode_epoch(previous, &mut out);
-        }
-    }
-    out
+    writer.u8(VERSION).u8(suite.to_wire());
+    writer.bytes(&*rekey(suite, &send.key, steps)).u64(reserved);
+    encode_epoch(&mut writer, &receive.current);
+    writer.option(receive.previous.as_deref(), encode_epoch);
+    writer.finish()
 }
 
-fn encode_epoch(state: &EpochState, out: &mut Vec<u8>) {
-    out.extend_from_slice(&state.epoch.to_le_bytes());
-    out.extend_from_slice(&*state.key);
-    out.extend_from_slice(&state.window.next().to_le_bytes());
+fn encode_epoch(writer: &mut Writer, state: &EpochState) {
+    writer.u64(state.epoch).bytes(&*state.key).u64(state.window.next());
     for word in state.window.bits() {
-        out.extend_from_slice(&word.to_le_bytes());
+        writer.u64(*word);
     }
 }
 
-fn decode(reader: &mut Reader<'_>) -> Option<Session> {
-    let suite = Suite::from_wire(reader.u8()?)?;
+fn decode(reader: &mut Reader<'_>) -> Result<Session, InvalidEncoding> {
+    let suite = Suite::from_wire(reader.u8()?).ok_or(InvalidEncoding)?;
     let (key, next) = (reader.secret()?, reader.u64()?);
     let send = SendState { epoch: epoch_of(next), key, next, reserved: next, bytes: u64::MAX };
     let current = decode_epoch(reader)?;
-    let previous = match reader.u8()? {
-        0 => None,
-        1 => Some(Box::new(decode_epoch(reader)?)),
-        _ => return None,
-    };
-    let follows = previous.as_ref().is_none_or(|previous| previous.epoch < current.epoch);
-    follows.then(|| Session {
-        suite,
-        send: Sender::new(suite, send),
-        receive: Receiver::new(suite, ReceiveState { current, previous }),
-        now: None,
-        used: None,
-    })
+    let previous = reader.option(decode_epoch)?.map(Box::new);
+    match previous.as_ref().is_none_or(|previous| previous.epoch < current.epoch) {
+        true => Ok(Session::with(suite, send, ReceiveState { current, previous })),
+        false => Err(InvalidEncoding),
+    }
 }
 
-fn decode_epoch(reader: &mut Reader<'_>) -> Option<EpochState> {
+fn decode_epoch(reader: &mut Reader<'_>) -> Result<EpochState, InvalidEncoding> {
     let (epoch, key, next) = (reader.u64()?, reader.secret()?, reader.u64()?);
     let mut bits = [0; WINDOW_WORDS];
     for word in &mut bits {
@@ -184,5 +177,8 @@ fn decode_epoch(reader: &mut Reader<'_>) -> Option<EpochState> {
         Some(last) => epoch_of(last) == epoch,
         None => epoch <= epoch_of(u64::MAX),
     };
-    is_of_it.then(|| EpochState { epoch, key, window: SessionWindow::from_parts(next, bits) })
+    match is_of_it {
+        true => Ok(EpochState { epoch, key, window: SessionWindow::from_parts(next, bits) }),
+        false => Err(InvalidEncoding),
+    }
 }

@@ -66,9 +66,9 @@ impl FileVault {
     /// Stores the latest generation of each record in a second folder, preferably on another disk.
     /// This detects a record that was restored from a copy of the vault's folder.
     ///
-    /// Only durable stores ([`Durability::Power`]) are counted. So a stored session in this vault
+    /// Only durable stores ([`Durability::Power`]) are counted. So a session in this vault
     /// stores opened messages durably, unless its
-    /// [`set_durability`](crate::StoredSession::set_durability) is called. A durable store
+    /// [`set_durability`](crate::Session::set_durability) is called. A durable store
     /// waits for two flushes in each of the two folders.
     ///
     /// # Errors

@@ -1,9 +1,24 @@
-//! The vault: storage for saved states. It is a trait, so that an application can use its
-//! platform's secret store. `FileVault` (on Unix, with the feature `file-vault`, which is on by
-//! default) stores them in a folder.
+//! The vault: storage for states that survive their process. It is a trait, so that an application
+//! can use its platform's secret store. `FileVault` (on Unix, with the feature `file-vault`, which
+//! is on by default) stores them in a folder.
+//!
+//! A [`Session`](crate::Session), a [`Ratchet`](crate::ratchet::Ratchet) or
+//! [`PreKeys`](crate::ratchet::PreKeys) is in memory until `keep` puts it into a vault; `load`
+//! continues it from there.
+//!
+//! Invariant: before a call returns a message, an opened text or a bundle, the vault holds the
+//! state after it. So a process that is killed at any moment and restarted from its vault uses no
+//! number or key twice and opens nothing twice. If the vault fails, the state is unchanged and the
+//! call can be repeated. A process that finds that another process wrote under its name stores
+//! nothing any more.
+//!
+//! The price: if a process is killed after the store and before it uses an opened text, it loses
+//! that text. The peer cannot tell this from a message lost on the way. So an application should
+//! retransmit important messages until they are answered.
 
 #[cfg(all(unix, feature = "file-vault"))]
 mod file;
+mod slot;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +27,11 @@ use thiserror::Error;
 use wraith_crypto::{equal, kdf};
 use zeroize::Zeroizing;
 
-use crate::bytes::Reader;
+use crate::codec::{InvalidEncoding, Reader, StateError, Writer};
 
 #[cfg(all(unix, feature = "file-vault"))]
 pub use file::FileVault;
+pub(crate) use slot::{PREKEYS, RATCHET, RecordSlot, SESSION};
 
 /// Maximum length of a record name.
 pub const RECORD_NAME_BYTES_MAX: usize = 64;
@@ -42,6 +58,47 @@ pub enum VaultError {
     /// Any other failure, as the vault describes it.
     #[error("the vault failed: {0}")]
     Failed(String),
+}
+
+/// Why a state was not kept in a vault or not loaded from it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum StoreError {
+    /// The record name is invalid.
+    #[error("a name has 1 to 64 of a-z, A-Z, 0-9, - and _")]
+    Name,
+    /// A record of this name already exists.
+    #[error("a record of this name already exists")]
+    Exists,
+    /// No record of this name exists.
+    #[error("there is no record of this name")]
+    Missing,
+    /// The state is in a vault already.
+    #[error("this is kept in a vault")]
+    Kept,
+    /// Of a conversation and its prekeys, one would be in a vault and the other not.
+    #[error("keep a conversation and its prekeys both in a vault, or neither of them")]
+    OneKept,
+    /// The vault failed.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The vault returned bytes that are no valid record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The record holds another kind of state.
+    #[error("the record holds another kind of state")]
+    Kind,
+    /// The state in the record is damaged or has another version.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The record is older than the newest that the vault has counted: it was restored from a copy.
+    /// Continuing would reuse numbers and keys.
+    #[error("the record was rolled back: generation {found}, but {latest} was stored already")]
+    RolledBack {
+        /// Generation of the record.
+        found: u64,
+        /// Latest stored generation.
+        latest: u64,
+    },
 }
 
 /// A key-value store for records. They hold keys: a reader of a record can read the messages, so
@@ -103,6 +160,12 @@ pub enum RecordError {
     Damaged,
 }
 
+impl From<InvalidEncoding> for RecordError {
+    fn from(_: InvalidEncoding) -> Self {
+        Self::Damaged
+    }
+}
+
 /// A record as it is stored.
 ///
 /// ```text
@@ -123,14 +186,12 @@ impl Record {
     #[must_use]
     pub fn encode(kind: u8, generation: u64, state: &[u8]) -> Zeroizing<Vec<u8>> {
         let len = MAGIC.len() + 2 + 8 + state.len() + CHECK_BYTES;
-        let mut out = Zeroizing::new(Vec::with_capacity(len));
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[VERSION, kind]);
-        out.extend_from_slice(&generation.to_le_bytes());
-        out.extend_from_slice(state);
-        let check = kdf::hash(&out);
-        out.extend_from_slice(&check);
-        out
+        let mut writer = Writer::with_capacity(len);
+        writer.bytes(MAGIC).u8(VERSION).u8(kind).u64(generation).bytes(state);
+        let mut record = writer.finish();
+        let check = kdf::hash(&record);
+        record.extend_from_slice(&check);
+        record
     }
 
     /// Decodes a record. A vault that keeps several copies calls this function, too, and uses the
@@ -140,18 +201,16 @@ impl Record {
     /// [`RecordError`] if the bytes have another version or are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let (body, check) = bytes.split_last_chunk::<CHECK_BYTES>().ok_or(RecordError::Damaged)?;
-        let mut reader = Reader(body);
-        if reader.array() != Some(MAGIC) || !equal(&kdf::hash(body), check) {
+        let mut reader = Reader::new(body);
+        if reader.array() != Ok(*MAGIC) || !equal(&kdf::hash(body), check) {
             return Err(RecordError::Damaged);
         }
-        let version = reader.u8().ok_or(RecordError::Damaged)?;
-        if version != VERSION {
-            return Err(RecordError::Version(version));
+        match reader.u8()? {
+            VERSION => {}
+            other => return Err(RecordError::Version(other)),
         }
-        let (Some(kind), Some(generation)) = (reader.u8(), reader.u64()) else {
-            return Err(RecordError::Damaged);
-        };
-        Ok(Self { kind, generation, state: Zeroizing::new(reader.0.to_vec()) })
+        let (kind, generation) = (reader.u8()?, reader.u64()?);
+        Ok(Self { kind, generation, state: Zeroizing::new(reader.rest().to_vec()) })
     }
 }
 

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use wraith_session::FileVault;
 use wraith_session::vault::{Durability, KeyVault, Record, VaultError};
-use wraith_session::{OpenError, Session, StoreError, StoredSession, Suite};
+use wraith_session::{OpenError, Session, StoreError, Suite};
+
+use crate::stored_support::kept;
 
 /// Set in the child process that is to be killed.
 const FOLDER: &str = "WRAITH_TEST_VAULT";
@@ -29,8 +31,8 @@ fn vault(folder: &Path) -> Arc<FileVault> {
 fn child_that_seals_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let vault: Arc<dyn KeyVault> = vault(Path::new(&folder));
-    let mut stored = match StoredSession::load(vault.clone(), "peer") {
-        Err(StoreError::Missing) => StoredSession::create(vault, "peer", session(1, 2)).unwrap(),
+    let mut stored = match Session::load(vault.clone(), "peer") {
+        Err(StoreError::Missing) => kept(vault, "peer", session(1, 2)).unwrap(),
         loaded => loaded.unwrap(),
     };
     // The peer's messages are the same in each run.
@@ -42,7 +44,7 @@ fn child_that_seals_until_it_is_killed() {
         let mut text = Vec::new();
         match stored.open(b"", &incoming, &mut text) {
             Ok(number) => println!("\nopened {number}"),
-            Err(StoreError::Open(OpenError::Replayed | OpenError::TooOld)) => continue,
+            Err(OpenError::Replayed | OpenError::TooOld) => continue,
             Err(why) => panic!("{why}"),
         }
         let number = stored.seal(b"", b"text", &mut Vec::new()).unwrap();
@@ -132,12 +134,12 @@ fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
     let copy = fs::read(folder.path().join("peer")).unwrap();
-    stored.save().unwrap();
+    stored.store().unwrap();
     drop(stored);
     fs::write(folder.path().join("peer"), copy).unwrap();
-    let why = StoredSession::load(open(), "peer").err();
+    let why = Session::load(open(), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
 }
 
@@ -146,7 +148,7 @@ fn an_anchor_notices_that_a_record_of_opened_messages_was_rolled_back() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
     let (mut peer, mut message) = (session(2, 1), Vec::new());
     peer.seal(b"", b"text", &mut message).unwrap();
     let copy = fs::read(folder.path().join("peer")).unwrap();
@@ -154,7 +156,7 @@ fn an_anchor_notices_that_a_record_of_opened_messages_was_rolled_back() {
     assert!(!folder.path().join("peer.recent").exists(), "the store was not flushed");
     drop(stored);
     fs::write(folder.path().join("peer"), copy).unwrap();
-    let why = StoredSession::load(open(), "peer").err();
+    let why = Session::load(open(), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
 }
 
@@ -162,10 +164,10 @@ fn an_anchor_notices_that_a_record_of_opened_messages_was_rolled_back() {
 fn opening_waits_for_no_flush_without_an_anchor_or_on_request() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let anchored = FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap();
-    let mut relaxed = StoredSession::create(Arc::new(anchored), "peer", session(1, 2)).unwrap();
+    let mut relaxed = kept(Arc::new(anchored), "peer", session(1, 2)).unwrap();
     relaxed.set_durability(Durability::Process);
     let other = tempfile::tempdir().unwrap();
-    let plain = StoredSession::create(vault(other.path()), "peer", session(1, 2)).unwrap();
+    let plain = kept(vault(other.path()), "peer", session(1, 2)).unwrap();
     for (mut stored, folder) in [(relaxed, folder.path()), (plain, other.path())] {
         let (mut peer, mut message) = (session(2, 1), Vec::new());
         peer.seal(b"", b"text", &mut message).unwrap();
@@ -179,9 +181,9 @@ fn a_damaged_anchor_is_an_error() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    drop(StoredSession::create(open(), "peer", session(1, 2)).unwrap());
+    drop(kept(open(), "peer", session(1, 2)).unwrap());
     fs::write(anchor.path().join("peer.generation"), b"1").unwrap();
-    let why = StoredSession::load(open(), "peer").err();
+    let why = Session::load(open(), "peer").err();
     assert!(
         matches!(why, Some(StoreError::Vault(VaultError::Failed(why))) if why.contains("damaged"))
     );
@@ -192,14 +194,14 @@ fn losing_unflushed_records_in_a_power_cut_is_not_reported_as_rollback() {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let open =
         || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
     stored.set_durability(Durability::Process);
     let (mut peer, mut message) = (session(2, 1), Vec::new());
     peer.seal(b"", b"text", &mut message).unwrap();
     stored.open(b"", &message, &mut Vec::new()).unwrap();
     drop(stored);
     fs::remove_file(folder.path().join("peer.recent")).unwrap();
-    assert!(StoredSession::load(open(), "peer").is_ok());
+    assert!(Session::load(open(), "peer").is_ok());
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn a_link_at_the_temporary_path_is_not_followed() {
     fs::write(&target, "untouched").unwrap();
     std::os::unix::fs::symlink(&target, folder.path().join("peer.new")).unwrap();
     let vault = Arc::new(FileVault::open(folder.path()).unwrap());
-    StoredSession::create(vault, "peer", session(1, 2)).unwrap();
+    kept(vault, "peer", session(1, 2)).unwrap();
     assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
     fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let why = FileVault::open(outside.path()).err();

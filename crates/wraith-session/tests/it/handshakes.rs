@@ -340,3 +340,20 @@ proptest! {
         prop_assert!(!initiator.is_finished());
     }
 }
+
+#[test]
+fn the_length_of_each_message_is_known_in_advance() {
+    for protocol in every_protocol() {
+        let mut sides = handshake(protocol);
+        for number in 0..usize::from(protocol.pattern.messages()) {
+            let (payload, from) = (vec![7; 10 * number], number % 2);
+            let len = sides[from].written_len(payload.len());
+            let message = sides[from].write(&payload).unwrap();
+            assert_eq!(len, Ok(message.len()), "{protocol} {number}");
+            assert_eq!(sides[1 - from].payload_len(message.len()), payload.len());
+            let read = sides[1 - from].read(&message);
+            assert_eq!(read, Ok(ReadOutcome::Payload(payload)));
+            assert_eq!(sides[1 - from].payload_len(message.len()), 0, "a duplicate");
+        }
+    }
+}

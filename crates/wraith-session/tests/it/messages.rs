@@ -234,7 +234,7 @@ fn a_batch_equals_single_calls() {
         messages.push(batch.iter().next().unwrap_or(&[]));
         messages.push(&[1, 2, 3]);
         messages.push(&[7; 24]);
-        let opened = two.open_many(b"aad", &messages);
+        let opened = two.open_many(b"aad", &messages).unwrap();
         assert_eq!(opened.len(), messages.len());
         let mut expected = Vec::new();
         for message in &messages {

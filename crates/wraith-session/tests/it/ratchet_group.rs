@@ -10,7 +10,7 @@ use crate::support::{identity, rng};
 fn pair(rng: &mut impl CryptoRng, peer: u8) -> (Ratchet, Ratchet) {
     let (me, peer) = (identity(0), identity(peer));
     let mut prekeys = PreKeys::generate(rng, &peer, 1);
-    let mut mine = Ratchet::initiate(rng, &me, &prekeys.bundle()).unwrap();
+    let mut mine = Ratchet::initiate(rng, &me, &prekeys.bundle().unwrap()).unwrap();
     let first = seal(&mut mine, rng, b"first");
     let (theirs, _) = Ratchet::respond(&peer, &mut prekeys, b"", &first).unwrap();
     (mine, theirs)

@@ -185,7 +185,7 @@ fn a_conversation_starts_with_any_message_after_a_long_loss() {
     let mut rng = rng(35);
     let (alice, bob) = (identity(1), identity(2));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 1);
-    let mut alice = Ratchet::initiate(&mut rng, &alice, &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &alice, &prekeys.bundle().unwrap()).unwrap();
     let lost: Vec<_> = (0..1100).map(|_| seal(&mut alice, &mut rng, b"late")).collect();
     let message = seal(&mut alice, &mut rng, b"arrives");
     let (mut bob, text) = Ratchet::respond(&bob, &mut prekeys, b"", &message).unwrap();

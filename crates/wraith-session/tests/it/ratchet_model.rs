@@ -28,14 +28,14 @@ pub enum Expected {
 }
 
 impl Expected {
-    pub fn allows(self, error: DecryptError) -> bool {
+    pub fn allows(self, error: &DecryptError) -> bool {
         match self {
             Self::Opens => false,
-            Self::TooOld => error == DecryptError::TooOld,
+            Self::TooOld => *error == DecryptError::TooOld,
             Self::Replayed { or_too_old } => {
-                error == DecryptError::Replayed || or_too_old && error == DecryptError::TooOld
+                *error == DecryptError::Replayed || or_too_old && *error == DecryptError::TooOld
             }
-            Self::Unauthentic => error == DecryptError::Unauthentic,
+            Self::Unauthentic => *error == DecryptError::Unauthentic,
         }
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Schedule<'a> {
                     self.directions[1 - from].turns = true;
                 }
             }
-            (expected, Err(error)) if expected.allows(error) => {}
+            (expected, Err(error)) if expected.allows(&error) => {}
             (expected, result) => panic!("{:?}: {expected:?}, but {result:?}", sent.at),
         }
         let direction = &mut self.directions[from];
@@ -169,7 +169,7 @@ impl<'a> Schedule<'a> {
             let expected = direction.receiver.expects(sent.at);
             self.results.count(expected);
             let error = open(&mut self.sides[1 - from], &sent.message).unwrap_err();
-            assert!(expected.allows(error), "{:?}: {expected:?}, but {error}", sent.at);
+            assert!(expected.allows(&error), "{:?}: {expected:?}, but {error}", sent.at);
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Schedule<'a> {
             let expected = direction.receiver.expects(sent.at);
             // A text whose key is gone cannot be checked.
             let is_right = error == DecryptError::Unauthentic
-                || (in_text || !is_plain) && expected.allows(error);
+                || (in_text || !is_plain) && expected.allows(&error);
             assert!(is_right, "{:?}, changed: {error}", sent.at);
         }
     }

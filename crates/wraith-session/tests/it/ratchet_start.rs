@@ -54,7 +54,7 @@ fn refuses(prekeys: &mut PreKeys, message: &[u8], error: StartError) {
 fn a_bundle_reads_back_and_has_the_documented_lengths() {
     let mut prekeys = PreKeys::generate(&mut rng(1), &identity(2), 1);
     for (one_time, len) in [(true, BUNDLE_BYTES_MAX), (false, 1385), (false, 1385)] {
-        let bundle = prekeys.bundle();
+        let bundle = prekeys.bundle().unwrap();
         assert_eq!(bundle.has_one_time(), one_time);
         let bytes = bundle.encode();
         assert_eq!(bytes.len(), len);
@@ -85,8 +85,8 @@ fn a_changed_bundle_fails_its_signature() {
 #[test]
 fn a_signature_of_one_purpose_or_owner_serves_no_other() {
     let mut prekeys = PreKeys::generate(&mut rng(2), &identity(2), 1);
-    let with = prekeys.bundle().encode();
-    let without = prekeys.bundle().encode();
+    let with = prekeys.bundle().unwrap().encode();
+    let without = prekeys.bundle().unwrap().encode();
     // The one-time ML-KEM key replaces the one of last resort, with its signature.
     let mut swapped = without.clone();
     swapped[137..].copy_from_slice(&with[169..]);
@@ -125,7 +125,7 @@ fn keys_that_are_none_start_nothing_even_if_signed() {
 fn a_first_message_starts_one_conversation_and_uses_its_prekeys_up() {
     let mut rng = rng(4);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 2);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
     assert_eq!(prekeys.remaining(), 1);
     let [first, second] = [b"first", b"2nd.."].map(|text| seal(&mut alice, &mut rng, text));
     let len = prekeys.save().len();
@@ -143,7 +143,7 @@ fn a_first_message_starts_one_conversation_and_uses_its_prekeys_up() {
 fn without_one_time_prekeys_a_first_message_starts_one_conversation_too() {
     let mut rng = rng(5);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 0);
-    let bundle = prekeys.bundle();
+    let bundle = prekeys.bundle().unwrap();
     let firsts = [1, 2].map(|_| {
         let mut alice = Ratchet::initiate(&mut rng, &identity(1), &bundle).unwrap();
         [b"first", b"2nd.."].map(|text| seal(&mut alice, &mut rng, text))
@@ -161,7 +161,7 @@ fn without_one_time_prekeys_a_first_message_starts_one_conversation_too() {
 fn any_message_of_the_initiator_may_be_the_first_to_arrive() {
     let mut rng = rng(6);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
     let messages = [1, 2, 3].map(|text| seal(&mut alice, &mut rng, &[text]));
     let (mut bob, text) = respond(&mut prekeys, &messages[1]).unwrap();
     assert_eq!(text, [2]);
@@ -181,7 +181,7 @@ fn any_message_of_the_initiator_may_be_the_first_to_arrive() {
 fn a_first_message_that_is_damaged_starts_nothing_and_leaves_the_prekeys() {
     let mut rng = rng(7);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
     let first = seal(&mut alice, &mut rng, b"first");
     let before = prekeys.save();
     for at in 0..first.len() {
@@ -200,7 +200,7 @@ fn a_first_message_that_is_damaged_starts_nothing_and_leaves_the_prekeys() {
 fn a_first_message_is_bound_to_its_sender() {
     let mut rng = rng(8);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
     let mut first = seal(&mut alice, &mut rng, b"first");
     for id in [identity(3).node_id(), identity(2).node_id(), NodeId([0; 32])] {
         first[2..34].copy_from_slice(id.as_bytes());
@@ -218,13 +218,13 @@ fn a_first_message_is_bound_to_its_sender() {
 fn signed_prekeys_stay_for_one_rotation() {
     let (mut rng, bob) = (rng(9), identity(2));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 0);
-    let bundle = prekeys.bundle();
+    let bundle = prekeys.bundle().unwrap();
     let firsts = [1, 2].map(|_| {
         let mut alice = Ratchet::initiate(&mut rng, &identity(1), &bundle).unwrap();
         seal(&mut alice, &mut rng, b"first")
     });
     prekeys.rotate(&mut rng, &bob).unwrap();
-    assert_ne!(prekeys.bundle(), bundle);
+    assert_ne!(prekeys.bundle().unwrap(), bundle);
     respond(&mut prekeys, &firsts[0]).unwrap();
     prekeys.rotate(&mut rng, &bob).unwrap();
     refuses(&mut prekeys, &firsts[1], StartError::UnknownPreKey);
@@ -235,7 +235,7 @@ fn signed_prekeys_stay_for_one_rotation() {
 fn one_time_prekeys_are_replenished_and_bounded() {
     let (mut rng, bob) = (rng(10), identity(2));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 3);
-    let handed_out = prekeys.bundle();
+    let handed_out = prekeys.bundle().unwrap();
     assert_eq!(prekeys.remaining(), 2);
     prekeys.replenish(&mut rng, &bob, 3).unwrap();
     assert_eq!(prekeys.remaining(), 3);
@@ -251,7 +251,7 @@ fn one_time_prekeys_are_replenished_and_bounded() {
 fn prekeys_serve_one_identity() {
     let mut rng = rng(11);
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
     let first = seal(&mut alice, &mut rng, b"first");
     let before = prekeys.save();
     let error = Ratchet::respond(&identity(3), &mut prekeys, b"", &first).unwrap_err();

@@ -56,7 +56,7 @@ fn torn_prekeys_and_those_of_other_versions_are_refused() {
     let bob = identity(2);
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 3);
     prekeys.rotate(&mut rng, &bob).unwrap();
-    prekeys.bundle();
+    prekeys.bundle().unwrap();
     let saved = prekeys.save();
     let restored = PreKeys::restore(&saved).unwrap();
     assert!(saved == restored.save());

@@ -14,7 +14,8 @@ pub fn started(rng: &mut impl CryptoRng) -> (Ratchet, Ratchet) {
 pub fn started_with(rng: &mut impl CryptoRng, suite: Suite) -> (Ratchet, Ratchet) {
     let (alice, bob) = (identity(1), identity(2));
     let mut prekeys = PreKeys::generate(rng, &bob, 1);
-    let mut alices = Ratchet::initiate_with(rng, &alice, &prekeys.bundle(), suite).unwrap();
+    let mut alices =
+        Ratchet::initiate_with(rng, &alice, &prekeys.bundle().unwrap(), suite).unwrap();
     let first = seal(&mut alices, rng, b"first");
     let (bobs, text) = Ratchet::respond(&bob, &mut prekeys, b"", &first).unwrap();
     assert_eq!(text, b"first");

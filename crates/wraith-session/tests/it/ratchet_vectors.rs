@@ -112,7 +112,7 @@ fn play(suite: Suite) -> Vector {
     let seed = [suite.to_wire(); 32];
     let mut rng = Stream { seed, drawn: 0 };
     let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let bundle = prekeys.bundle();
+    let bundle = prekeys.bundle().unwrap();
     let alice = Ratchet::initiate_with(&mut rng, &identity(1), &bundle, suite).unwrap();
     let mut player = Player { rng, alice, number: 0, listed: Vec::new() };
 

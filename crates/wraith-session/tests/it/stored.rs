@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
 use wraith_session::{
-    OpenError, RESERVED_NUMBERS, Session, StateError, StoreError, StoredSession, Suite,
+    OpenError, RESERVED_NUMBERS, SealError, Session, StateError, StoreError, Suite,
 };
 
-use crate::stored_support::{CountingVault, FailingVault, Link, below};
+use crate::stored_support::{CountingVault, FailingVault, Link, below, kept};
 use crate::support::rng;
 
 fn pair() -> [Session; 2] {
@@ -17,20 +17,20 @@ fn pair() -> [Session; 2] {
     [new(1, 2), new(2, 1)]
 }
 
-fn stored() -> [(Arc<MemoryVault>, StoredSession); 2] {
+fn stored() -> [(Arc<MemoryVault>, Session); 2] {
     pair().map(|session| {
         let vault = Arc::new(MemoryVault::default());
-        (vault.clone(), StoredSession::create(vault, "peer", session).unwrap())
+        (vault.clone(), kept(vault, "peer", session).unwrap())
     })
 }
 
-fn seal(session: &mut StoredSession, text: &[u8]) -> Vec<u8> {
+fn seal(session: &mut Session, text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     session.seal(b"", text, &mut out).unwrap();
     out
 }
 
-fn open(session: &mut StoredSession, message: &[u8]) -> Result<Vec<u8>, StoreError> {
+fn open(session: &mut Session, message: &[u8]) -> Result<Vec<u8>, OpenError> {
     let mut out = Vec::new();
     session.open(b"", message, &mut out).map(|_| out)
 }
@@ -50,7 +50,7 @@ fn messages_open_once_and_numbers_are_unique_over_loss_and_restarts() {
         if index % EVERY == EVERY / 2 {
             let side = (index / EVERY % 2) as usize;
             let vault = sides[side].0.clone();
-            sides[side].1 = StoredSession::load(vault, "peer").unwrap();
+            sides[side].1 = Session::load(vault, "peer").unwrap();
             restarts[side] += 1;
         }
         let from = below(&mut rng, 2) as usize;
@@ -60,7 +60,7 @@ fn messages_open_once_and_numbers_are_unique_over_loss_and_restarts() {
         while let Some(message) = links[from].arrived() {
             match open(&mut sides[1 - from].1, &message) {
                 Ok(text) => assert!(opened[from].insert(text), "opened twice"),
-                Err(StoreError::Open(OpenError::Replayed)) => repeats += 1,
+                Err(OpenError::Replayed) => repeats += 1,
                 Err(why) => panic!("{why}"),
             }
         }
@@ -73,21 +73,21 @@ fn messages_open_once_and_numbers_are_unique_over_loss_and_restarts() {
 #[test]
 fn a_vault_that_fails_loses_nothing() {
     let [one, two] = pair();
-    let mut one = StoredSession::create(Arc::new(MemoryVault::default()), "peer", one).unwrap();
+    let mut one = kept(Arc::new(MemoryVault::default()), "peer", one).unwrap();
     let vault = Arc::new(FailingVault::default());
-    let mut two = StoredSession::create(vault.clone(), "peer", two).unwrap();
+    let mut two = kept(vault.clone(), "peer", two).unwrap();
     for fails in [&vault.before, &vault.after] {
         let message = seal(&mut one, b"text");
         fails.store(true, Ordering::Relaxed);
         let mut out = Vec::new();
         let why = two.open(b"", &message, &mut out);
-        assert!(matches!(why, Err(StoreError::Vault(VaultError::Failed(_)))));
+        assert!(matches!(why, Err(OpenError::Vault(VaultError::Failed(_)))));
         assert!(out.is_empty(), "nobody has seen what may not be remembered");
         let mut last = None;
         for _ in 0..=RESERVED_NUMBERS {
             match two.seal(b"", b"text", &mut Vec::new()) {
                 Ok(number) => last = Some(number),
-                Err(why) => assert!(matches!(why, StoreError::Vault(_))),
+                Err(why) => assert!(matches!(why, SealError::Vault(_))),
             }
         }
         fails.store(false, Ordering::Relaxed);
@@ -102,40 +102,40 @@ fn a_killed_process_resumes_and_reopens_no_message() {
     let messages = [seal(&mut one, b"a"), seal(&mut one, b"b")];
     open(&mut two, &messages[0]).unwrap();
     drop(two);
-    let mut two = StoredSession::load(vault, "peer").unwrap();
-    assert_eq!(open(&mut two, &messages[0]), Err(StoreError::Open(OpenError::Replayed)));
+    let mut two = Session::load(vault, "peer").unwrap();
+    assert_eq!(open(&mut two, &messages[0]), Err(OpenError::Replayed));
     assert_eq!(open(&mut two, &messages[1]), Ok(b"b".to_vec()));
 }
 
 #[test]
 fn of_two_users_of_one_record_one_fails_before_using_a_number() {
     let [(vault, mut first), _] = stored();
-    let mut second = StoredSession::load(vault.clone(), "peer").unwrap();
+    let mut second = Session::load(vault.clone(), "peer").unwrap();
     let mut numbers = HashSet::new();
     let mut conflict = false;
     for turn in 0..8 * RESERVED_NUMBERS {
         let session = if turn % 2 == 0 { &mut first } else { &mut second };
         match session.seal(b"", b"", &mut Vec::new()) {
             Ok(number) => assert!(numbers.insert(number)),
-            Err(StoreError::Vault(VaultError::Conflict)) => conflict = true,
+            Err(SealError::Vault(VaultError::Conflict)) => conflict = true,
             Err(why) => panic!("{why}"),
         }
     }
     assert!(conflict);
-    let twice = StoredSession::create(vault, "peer", pair().into_iter().next().unwrap());
-    let (why, session) = twice.err().unwrap();
-    assert_eq!(why, StoreError::Exists);
-    let other = StoredSession::create(Arc::new(MemoryVault::default()), "other", *session);
-    assert!(other.is_ok(), "a handshake gives it out once: it comes back");
+    let [mut session, _] = pair();
+    assert_eq!(session.keep(vault.clone(), "peer"), Err(StoreError::Exists));
+    assert_eq!(session.seal(b"", b"", &mut Vec::new()), Ok(0), "it is as before");
+    session.keep(Arc::new(MemoryVault::default()), "other").unwrap();
+    assert_eq!(session.keep(vault, "third"), Err(StoreError::Kept));
 }
 
 #[test]
 fn a_record_that_was_rolled_back_is_noticed_where_the_vault_counts() {
     let [(vault, _), _] = stored();
     let counting = |latest| Arc::new(CountingVault(vault.clone(), latest));
-    let why = StoredSession::load(counting(7), "peer").err();
+    let why = Session::load(counting(7), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 7 }));
-    assert!(StoredSession::load(counting(1), "peer").is_ok());
+    assert!(Session::load(counting(1), "peer").is_ok());
 }
 
 #[test]
@@ -161,37 +161,36 @@ fn a_session_continues_with_a_new_key_after_a_restart() {
                 assert_eq!(open(&mut two, &message).unwrap().len(), 100);
             }
             drop(one);
-            one = StoredSession::load(vault.clone(), "peer").unwrap();
+            one = Session::load(vault.clone(), "peer").unwrap();
         }
     }
 }
 
 #[test]
-fn a_session_that_a_vault_did_not_take_comes_back_and_seals_nothing_by_itself() {
+fn a_session_that_a_vault_did_not_take_seals_nothing_by_itself() {
     let vault = Arc::new(FailingVault::default());
     vault.before.store(true, Ordering::Relaxed);
-    let [session, _] = pair();
-    let failed = StoredSession::create(vault.clone(), "peer", session);
-    let (why, mut back) = failed.err().unwrap();
-    assert!(matches!(why, StoreError::Vault(_)));
-    let sealed = back.seal(b"", b"", &mut Vec::new());
-    assert_eq!(sealed, Err(wraith_session::SealError::NotSaved), "its numbers may be in the vault");
+    let [mut session, _] = pair();
+    let why = session.keep(vault.clone(), "peer");
+    assert!(matches!(why, Err(StoreError::Vault(_))));
+    let sealed = session.seal(b"", b"", &mut Vec::new());
+    assert_eq!(sealed, Err(SealError::NotSaved), "its numbers may be in the vault");
     vault.before.store(false, Ordering::Relaxed);
-    let mut stored = StoredSession::create(vault, "peer", *back).unwrap();
-    assert_eq!(stored.seal(b"", b"", &mut Vec::new()), Ok(0));
+    session.keep(vault, "peer").unwrap();
+    assert_eq!(session.seal(b"", b"", &mut Vec::new()), Ok(0));
 }
 
 #[test]
 fn an_old_owner_does_not_overwrite_a_recreated_record() {
     let [(vault, mut old), _] = stored();
     for _ in 0..5 {
-        old.save().unwrap();
+        old.store().unwrap();
     }
     vault.delete("peer").unwrap();
     let [session, _] = pair();
-    let mut new = StoredSession::create(vault.clone(), "peer", session).unwrap();
-    assert_eq!(old.save(), Err(StoreError::Vault(VaultError::Conflict)));
-    new.save().unwrap();
+    let mut new = kept(vault.clone(), "peer", session).unwrap();
+    assert_eq!(old.store(), Err(VaultError::Conflict));
+    new.store().unwrap();
 }
 
 #[test]
@@ -201,7 +200,7 @@ fn an_invalid_record_is_refused_with_the_reason() {
     let load = |bytes: &[u8]| {
         let vault = MemoryVault::default();
         vault.store("peer", 1, bytes, Durability::Process).unwrap();
-        StoredSession::load(Arc::new(vault), "peer").err()
+        Session::load(Arc::new(vault), "peer").err()
     };
     for len in 0..record.len() {
         assert_eq!(load(&record[..len]), Some(StoreError::Record(RecordError::Damaged)));
@@ -216,10 +215,10 @@ fn an_invalid_record_is_refused_with_the_reason() {
     assert_eq!(load(&Record::encode(1, 1, &[1])), Some(StoreError::State(StateError::Malformed)));
     assert_eq!(load(&Record::encode(1, 1, &[3])), Some(StoreError::State(StateError::Version(3))));
     for name in ["", "a/b", "..", "ä", &"x".repeat(65)] {
-        let why = StoredSession::load(Arc::new(MemoryVault::default()), name).err();
+        let why = Session::load(Arc::new(MemoryVault::default()), name).err();
         assert_eq!(why, Some(StoreError::Name), "{name}");
     }
-    let missing = StoredSession::load(Arc::new(MemoryVault::default()), "nobody").err();
+    let missing = Session::load(Arc::new(MemoryVault::default()), "nobody").err();
     assert_eq!(missing, Some(StoreError::Missing));
 }
 

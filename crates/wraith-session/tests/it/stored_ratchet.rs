@@ -7,15 +7,11 @@ use std::sync::{Arc, Mutex};
 use rand_chacha::ChaCha20Rng;
 use wraith_session::ratchet::*;
 use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
-use wraith_session::{
-    SecretIdentity, StateError, StoreError, StoredPreKeys, StoredRatchet, StoredSession,
-};
+use wraith_session::{BatchError, SecretIdentity, Session, StateError, StoreError};
 use zeroize::Zeroizing;
 
 use crate::stored_support::{CountingVault, FailingVault, KilledVault, Link, below};
 use crate::support::{identity, rng};
-
-pub const CONFLICT: StoreError = StoreError::Vault(VaultError::Conflict);
 
 pub fn alice() -> SecretIdentity {
     identity(1)
@@ -25,30 +21,43 @@ pub fn bob() -> SecretIdentity {
     identity(2)
 }
 
-pub fn prekeys(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> StoredPreKeys {
-    StoredPreKeys::create(vault, "prekeys", PreKeys::generate(rng, &bob(), 2)).unwrap()
+pub fn prekeys(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> PreKeys {
+    let mut prekeys = PreKeys::generate(rng, &bob(), 2);
+    prekeys.keep(vault, "prekeys").unwrap();
+    prekeys
 }
 
-pub fn encrypt(ratchet: &mut StoredRatchet, rng: &mut ChaCha20Rng, text: &[u8]) -> Vec<u8> {
+pub fn encrypt(ratchet: &mut Ratchet, rng: &mut ChaCha20Rng, text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     ratchet.encrypt(rng, b"", text, &mut out).unwrap();
     out
 }
 
-pub fn decrypt(ratchet: &mut StoredRatchet, message: &[u8]) -> Result<Vec<u8>, StoreError> {
+pub fn decrypt(ratchet: &mut Ratchet, message: &[u8]) -> Result<Vec<u8>, DecryptError> {
     let mut out = Vec::new();
     ratchet.decrypt(b"", message, &mut out).map(|()| out)
 }
 
+/// Starts Alice's side of a conversation, kept in `vault`.
+pub fn initiate(
+    vault: Arc<dyn KeyVault>,
+    name: &str,
+    rng: &mut ChaCha20Rng,
+    bundle: &PreKeyBundle,
+) -> Result<Ratchet, StoreError> {
+    let mut ratchet = Ratchet::initiate(rng, &alice(), bundle).unwrap();
+    ratchet.keep(vault, name).map(|()| ratchet)
+}
+
 /// Returns both sides of an established conversation: Alice in her own vault, Bob in `vault`.
-fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (StoredRatchet, StoredRatchet) {
+fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (Ratchet, Ratchet) {
     let mut prekeys = prekeys(vault.clone(), rng);
     let bundle = prekeys.bundle().unwrap();
     let alices = Arc::new(MemoryVault::default());
-    let mut one = StoredRatchet::initiate(alices, "bob", rng, &alice(), &bundle).unwrap();
+    let mut one = initiate(alices, "bob", rng, &bundle).unwrap();
     let first = encrypt(&mut one, rng, b"first");
     let (mut two, text) =
-        StoredRatchet::respond(vault, "alice", &bob(), &mut prekeys, b"", &first).unwrap();
+        Ratchet::respond_in_vault(vault, "alice", &bob(), &mut prekeys, b"", &first).unwrap();
     assert_eq!(text, b"first");
     let answer = encrypt(&mut two, rng, b"answer");
     decrypt(&mut one, &answer).unwrap();
@@ -64,7 +73,7 @@ fn ratchet_messages_open_once_over_loss_and_restarts() {
     let vaults = [Arc::new(MemoryVault::default()), Arc::new(MemoryVault::default())];
     let mut keys = prekeys(vaults[1].clone(), &mut rng);
     let bundle = keys.bundle().unwrap();
-    let one = StoredRatchet::initiate(vaults[0].clone(), "peer", &mut rng, &alice(), &bundle);
+    let one = initiate(vaults[0].clone(), "peer", &mut rng, &bundle);
     let mut sides = [Some(one.unwrap()), None];
     let mut links = [Link::default(), Link::default()];
     let (mut sent, mut opened) = (HashSet::new(), [HashSet::new(), HashSet::new()]);
@@ -72,7 +81,7 @@ fn ratchet_messages_open_once_over_loss_and_restarts() {
     for index in 0..MESSAGES {
         if index % EVERY == EVERY / 2 {
             let side = (index / EVERY % 2) as usize;
-            sides[side] = StoredRatchet::load(vaults[side].clone(), "peer").ok();
+            sides[side] = Ratchet::load(vaults[side].clone(), "peer").ok();
             restarts[side] += 1;
         }
         if sides[1].is_some() && below(&mut rng, 60) == 0 {
@@ -86,18 +95,17 @@ fn ratchet_messages_open_once_over_loss_and_restarts() {
             let result = match &mut sides[1 - from] {
                 Some(side) => decrypt(side, &message),
                 none => {
-                    let vault = vaults[1].clone();
-                    StoredRatchet::respond(vault, "peer", &bob(), &mut keys, b"", &message).map(
-                        |(side, text)| {
-                            *none = Some(side);
-                            text
-                        },
-                    )
+                    let (vault, bob) = (vaults[1].clone(), bob());
+                    let started =
+                        Ratchet::respond_in_vault(vault, "peer", &bob, &mut keys, b"", &message);
+                    let (side, text) = started.unwrap();
+                    *none = Some(side);
+                    Ok(text)
                 }
             };
             match result {
                 Ok(text) => assert!(opened[from].insert(text), "opened twice"),
-                Err(StoreError::Decrypt(DecryptError::Replayed)) => repeats += 1,
+                Err(DecryptError::Replayed) => repeats += 1,
                 Err(why) => panic!("{why}"),
             }
         }
@@ -122,10 +130,10 @@ impl Steps {
     /// Runs a step. If the process dies in it, runs it once more.
     fn step<T>(
         &mut self,
-        step: impl Fn(Arc<dyn KeyVault>, &mut ChaCha20Rng) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        step: impl Fn(Arc<dyn KeyVault>, &mut ChaCha20Rng) -> Result<T, StartError>,
+    ) -> Result<T, StartError> {
         match step(self.vault.clone(), &mut self.rng) {
-            Err(StoreError::Vault(_)) => {
+            Err(StartError::Store(StoreError::Vault(_))) => {
                 self.vault.revive();
                 step(self.vault.clone(), &mut self.rng)
             }
@@ -134,48 +142,54 @@ impl Steps {
     }
 
     fn encrypt(&mut self, name: &str, texts: &[&[u8]]) -> Vec<Vec<u8>> {
-        let batch =
-            self.step(|vault, rng| StoredRatchet::load(vault, name)?.encrypt_many(rng, b"", texts));
+        let batch = self.step(|vault, rng| {
+            let batch = Ratchet::load(vault, name)?.encrypt_many(rng, b"", texts);
+            batch.map_err(|failed| match failed.why {
+                EncryptError::Vault(why) => StoreError::Vault(why).into(),
+                why => panic!("{why}"),
+            })
+        });
         batch.unwrap().iter().map(<[u8]>::to_vec).collect()
     }
 
     fn decrypt(&mut self, name: &str, messages: &[Vec<u8>]) {
         let messages: Vec<&[u8]> = messages.iter().map(|message| &message[..]).collect();
-        let batch =
-            self.step(|vault, _| StoredRatchet::load(vault, name)?.decrypt_many(b"", &messages));
+        let batch = self.step(|vault, _| {
+            let batch = Ratchet::load(vault, name)?.decrypt_many(b"", &messages);
+            Ok(batch.map_err(StoreError::Vault)?)
+        });
         for result in batch.unwrap().iter() {
             match result {
-                Ok(text) => self.received.push(text.to_vec()),
+                Ok((_, text)) => self.received.push(text.to_vec()),
                 Err(why) => assert_eq!(why, DecryptError::Replayed, "it was opened and not used"),
             }
         }
     }
 
     fn run(&mut self) {
-        self.step(|vault, rng| {
-            let new = PreKeys::generate(rng, &bob(), 1);
-            match StoredPreKeys::create(vault.clone(), "prekeys", new) {
-                Err(StoreError::Exists) => StoredPreKeys::load(vault, "prekeys"),
-                created => created,
-            }
+        self.step(|vault, rng| match PreKeys::generate(rng, &bob(), 1).keep(vault, "prekeys") {
+            Err(StoreError::Exists) => Ok(()),
+            kept => Ok(kept?),
         })
         .unwrap();
-        let bundle = self.step(|vault, _| StoredPreKeys::load(vault, "prekeys")?.bundle()).unwrap();
-        self.step(|vault, rng| {
-            match StoredRatchet::initiate(vault.clone(), "bob", rng, &alice(), &bundle) {
-                Err(StoreError::Exists) => StoredRatchet::load(vault, "bob"),
-                started => started,
-            }
+        let bundle = self.step(|vault, _| {
+            let bundle = PreKeys::load(vault, "prekeys")?.bundle();
+            Ok(bundle.map_err(StoreError::Vault)?)
+        });
+        let bundle = bundle.unwrap();
+        self.step(|vault, rng| match initiate(vault.clone(), "bob", rng, &bundle) {
+            Err(StoreError::Exists) => Ok(()),
+            started => Ok(started.map(drop)?),
         })
         .unwrap();
         let first = self.encrypt("bob", &[b"first"]).remove(0);
         let started = self.step(|vault, _| {
-            let mut prekeys = StoredPreKeys::load(vault.clone(), "prekeys")?;
-            StoredRatchet::respond(vault, "alice", &bob(), &mut prekeys, b"", &first)
+            let mut prekeys = PreKeys::load(vault.clone(), "prekeys")?;
+            Ratchet::respond_in_vault(vault, "alice", &bob(), &mut prekeys, b"", &first)
         });
         match started {
             Ok((_, text)) => self.received.push(text),
-            Err(why) => assert_eq!(why, StoreError::Start(StartError::UnknownPreKey)),
+            Err(why) => assert_eq!(why, StartError::UnknownPreKey),
         }
         let answers = self.encrypt("alice", &[b"answer"]);
         self.decrypt("bob", &answers);
@@ -216,30 +230,31 @@ fn a_vault_that_fails_changes_nothing_and_the_call_can_be_made_again() {
     let vault = Arc::new(FailingVault::default());
     let (mut one, mut two) = conversation(vault.clone(), &mut rng);
     two.set_padding(true);
-    for fails in [&vault.before, &vault.after] {
+    for (round, fails) in [&vault.before, &vault.after].into_iter().enumerate() {
         let messages = [b"a", b"b", b"c"].map(|text| encrypt(&mut one, &mut rng, text));
-        let state = two.ratchet().save();
+        let state = two.save();
         fails.store(true, Ordering::Relaxed);
         let mut out = b"kept".to_vec();
-        let failures = [
-            two.decrypt(b"", &messages[0], &mut out).err(),
-            two.decrypt_many(b"", &[&messages[1], &messages[2]]).err(),
-            two.encrypt(&mut rng, b"", b"text", &mut out).err(),
-            two.encrypt_many(&mut rng, b"", &[b"text", b"text"]).err(),
-        ];
-        for why in failures {
-            assert!(matches!(why, Some(StoreError::Vault(VaultError::Failed(_)))), "{why:?}");
-        }
+        let why = VaultError::Failed(if round == 0 { "before" } else { "after" }.into());
+        let decrypted = two.decrypt(b"", &messages[0], &mut out);
+        assert_eq!(decrypted, Err(DecryptError::Vault(why.clone())));
+        let decrypted = two.decrypt_many(b"", &[&messages[1], &messages[2]]);
+        assert_eq!(decrypted.err(), Some(why.clone()));
+        let encrypted = two.encrypt(&mut rng, b"", b"text", &mut out);
+        assert_eq!(encrypted, Err(EncryptError::Vault(why.clone())));
+        let encrypted = two.encrypt_many(&mut rng, b"", &[b"text", b"text"]);
+        let expected = BatchError { index: 0, why: EncryptError::Vault(why) };
+        assert_eq!(encrypted.err(), Some(expected));
         assert_eq!(out, b"kept", "nobody has seen what may not be remembered");
-        assert!(two.ratchet().save() == state);
+        assert!(two.save() == state);
         fails.store(false, Ordering::Relaxed);
         assert_eq!(decrypt(&mut two, &messages[0]).unwrap(), b"a");
         let rest = two.decrypt_many(b"", &[&messages[2], b"none", &messages[1]]).unwrap();
-        let expected = [Ok(&b"c"[..]), Err(DecryptError::Malformed), Ok(b"b")];
+        let expected = [Ok((0, &b"c"[..])), Err(DecryptError::Malformed), Ok((2, b"b"))];
         assert_eq!(rest.iter().collect::<Vec<_>>(), expected);
         let answer = encrypt(&mut two, &mut rng, b"text");
         assert_eq!(decrypt(&mut one, &answer).unwrap(), b"text");
-        assert_eq!(one.ratchet().missing(), 0, "no number was used");
+        assert_eq!(one.missing(), 0, "no number was used");
     }
 }
 
@@ -250,25 +265,26 @@ fn a_vault_failure_leaves_prekeys_unchanged() {
     let mut keys = prekeys(vault.clone(), &mut rng);
     let mut ids = HashSet::new();
     for (round, fails) in [&vault.before, &vault.after].into_iter().enumerate() {
-        let state = keys.prekeys().save();
+        let state = keys.save();
         fails.store(true, Ordering::Relaxed);
         let failures = [
-            keys.bundle().err(),
-            keys.rotate(&mut rng, &bob()).err(),
-            keys.replenish(&mut rng, &bob(), 5).err(),
+            keys.bundle().map(drop).map_err(|why| StoreError::from(why).into()),
+            keys.rotate(&mut rng, &bob()),
+            keys.replenish(&mut rng, &bob(), 5),
         ];
         for why in failures {
-            assert!(matches!(why, Some(StoreError::Vault(VaultError::Failed(_)))), "{why:?}");
+            let StartError::Store(why) = why.unwrap_err() else { panic!("another failure") };
+            assert!(matches!(why, StoreError::Vault(VaultError::Failed(_))), "{why:?}");
         }
-        assert!(keys.prekeys().save() == state);
+        assert!(keys.save() == state);
         fails.store(false, Ordering::Relaxed);
         let bundle = keys.bundle().unwrap();
         assert!(bundle.has_one_time() && ids.insert(bundle.encode()), "handed out once");
         assert_eq!(keys.remaining(), 1 - round);
     }
-    assert_eq!(keys.replenish(&mut rng, &alice(), 5), Err(StoreError::Start(StartError::Identity)));
+    assert_eq!(keys.replenish(&mut rng, &alice(), 5), Err(StartError::Identity));
     drop(keys);
-    let mut keys = StoredPreKeys::load(vault, "prekeys").unwrap();
+    let mut keys = PreKeys::load(vault, "prekeys").unwrap();
     assert!(!keys.bundle().unwrap().has_one_time(), "all are handed out after a restart, too");
     keys.rotate(&mut rng, &bob()).unwrap();
     keys.replenish(&mut rng, &bob(), 3).unwrap();
@@ -280,22 +296,23 @@ fn of_two_that_go_on_with_one_conversation_one_fails_before_it_gives_anything_ou
     let mut rng = rng(8);
     let vault = Arc::new(MemoryVault::default());
     let (mut one, mut first) = conversation(vault.clone(), &mut rng);
-    let mut second = StoredRatchet::load(vault.clone(), "alice").unwrap();
+    let mut second = Ratchet::load(vault.clone(), "alice").unwrap();
     let message = encrypt(&mut one, &mut rng, b"text");
     assert_eq!(decrypt(&mut first, &message).unwrap(), b"text");
     let mut out = Vec::new();
     for _ in 0..3 {
-        assert_eq!(second.decrypt(b"", &message, &mut out), Err(CONFLICT));
-        assert_eq!(second.encrypt(&mut rng, b"", b"", &mut out), Err(CONFLICT));
+        assert_eq!(second.decrypt(b"", &message, &mut out), Err(VaultError::Conflict.into()));
+        let encrypted = second.encrypt(&mut rng, b"", b"", &mut out);
+        assert_eq!(encrypted, Err(VaultError::Conflict.into()));
         assert!(second.encrypt_many(&mut rng, b"", &[b""]).is_err());
         assert!(second.decrypt_many(b"", &[&message]).is_err());
     }
     assert!(out.is_empty());
     let answer = encrypt(&mut first, &mut rng, b"answer");
     assert_eq!(decrypt(&mut one, &answer).unwrap(), b"answer");
-    let new =
-        StoredRatchet::create(vault, "alice", Ratchet::restore(&one.ratchet().save()).unwrap());
-    assert_eq!(new.err(), Some(StoreError::Exists));
+    let mut copy = Ratchet::restore(&one.save()).unwrap();
+    assert_eq!(copy.keep(vault.clone(), "alice"), Err(StoreError::Exists));
+    assert_eq!(one.keep(vault, "other"), Err(StoreError::Kept));
 }
 
 #[test]
@@ -304,10 +321,10 @@ fn records_that_were_rolled_back_are_noticed_where_the_vault_counts() {
     conversation(vault.clone(), &mut rng(9));
     let counting = |latest| Arc::new(CountingVault(vault.clone(), latest));
     let rolled_back = |found| Some(StoreError::RolledBack { found, latest: 9 });
-    assert_eq!(StoredRatchet::load(counting(9), "alice").err(), rolled_back(2));
-    assert_eq!(StoredPreKeys::load(counting(9), "prekeys").err(), rolled_back(3));
-    assert!(StoredRatchet::load(counting(2), "alice").is_ok());
-    assert!(StoredPreKeys::load(counting(3), "prekeys").is_ok());
+    assert_eq!(Ratchet::load(counting(9), "alice").err(), rolled_back(2));
+    assert_eq!(PreKeys::load(counting(9), "prekeys").err(), rolled_back(3));
+    assert!(Ratchet::load(counting(2), "alice").is_ok());
+    assert!(PreKeys::load(counting(3), "prekeys").is_ok());
 }
 
 #[test]
@@ -316,8 +333,8 @@ fn an_invalid_conversation_record_is_refused_with_the_reason() {
     conversation(vault.clone(), &mut rng(10));
     type Load = fn(Arc<dyn KeyVault>) -> Option<StoreError>;
     let loads: [(&str, u8, Load); 2] = [
-        ("alice", 2, |vault| StoredRatchet::load(vault, "alice").err()),
-        ("prekeys", 3, |vault| StoredPreKeys::load(vault, "prekeys").err()),
+        ("alice", 2, |vault| Ratchet::load(vault, "alice").err()),
+        ("prekeys", 3, |vault| PreKeys::load(vault, "prekeys").err()),
     ];
     for (name, kind, load) in loads {
         let load = |bytes: &[u8]| {
@@ -341,10 +358,10 @@ fn an_invalid_conversation_record_is_refused_with_the_reason() {
         assert_eq!(wrong(&state[..9]), Some(StoreError::State(StateError::Malformed)));
         assert_eq!(wrong(&[9]), Some(StoreError::State(StateError::Version(9))));
     }
-    let session = StoredSession::load(vault.clone(), "alice").err();
+    let session = Session::load(vault.clone(), "alice").err();
     assert_eq!(session, Some(StoreError::Kind));
-    assert_eq!(StoredRatchet::load(vault.clone(), "a/b").err(), Some(StoreError::Name));
-    assert_eq!(StoredPreKeys::load(vault, "nobody").err(), Some(StoreError::Missing));
+    assert_eq!(Ratchet::load(vault.clone(), "a/b").err(), Some(StoreError::Name));
+    assert_eq!(PreKeys::load(vault, "nobody").err(), Some(StoreError::Missing));
 }
 
 /// A vault that records each store and its durability.
@@ -394,11 +411,10 @@ fn a_failure_of_a_batch_names_the_message_and_stores_nothing() {
     let mut rng = rng(12);
     let vault = Arc::new(RecordingVault::default());
     let (_, mut two) = conversation(vault.clone(), &mut rng);
-    let (stores, state) = (vault.1.lock().unwrap().len(), two.ratchet().save());
+    let (stores, state) = (vault.1.lock().unwrap().len(), two.save());
     let long = vec![0; PLAINTEXT_BYTES_MAX + 1];
     let why = two.encrypt_many(&mut rng, b"", &[b"short", &long]).err();
-    let expected = EncryptBatchError { index: 1, why: EncryptError::TooLong };
-    assert_eq!(why, Some(StoreError::EncryptBatch(expected)));
+    assert_eq!(why, Some(BatchError { index: 1, why: EncryptError::TooLong }));
     assert_eq!(vault.1.lock().unwrap().len(), stores);
-    assert!(two.ratchet().save() == state);
+    assert!(two.save() == state);
 }

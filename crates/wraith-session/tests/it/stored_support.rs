@@ -7,7 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use wraith_session::vault::{Durability, KeyVault, MemoryVault, VaultError};
+use wraith_session::{Session, StoreError};
 use zeroize::Zeroizing;
+
+/// Keeps a session in a vault.
+pub fn kept(
+    vault: Arc<dyn KeyVault>,
+    name: &str,
+    mut session: Session,
+) -> Result<Session, StoreError> {
+    session.keep(vault, name).map(|()| session)
+}
 
 pub fn below(rng: &mut ChaCha20Rng, end: u64) -> u64 {
     rng.next_u64() % end

@@ -126,45 +126,46 @@ class SessionsTest {
     fun `a session lives in a vault of Kotlin and goes on after its end`() {
         val (vault, both) = Vault() to sessions()
         val (first, second) = both
-        val kept = StoredSession.create(vault, "anna", first)
-        assertThrows<WraithException.WrongState> { first.seal(NONE, bytes("it is in the vault")) }
-        val before = kept.seal(NONE, bytes("one"))
-        val after = StoredSession.load(vault, "anna").seal(NONE, bytes("two"))
+        first.keep(vault, "anna")
+        assertThrows<WraithException.WrongState> { first.keep(vault, "berta") }
+        assertThrows<WraithException.WrongState> { first.save() }
+        val before = first.seal(NONE, bytes("one"))
+        val after = Session.load(vault, "anna").seal(NONE, bytes("two"))
         assertFalse(before.copyOf(8).contentEquals(after.copyOf(8)))
         assertEquals(listOf("one", "two"), listOf(before, after).map { second.open(NONE, it).decodeToString() })
-        assertThrows<WraithException.Conflict> { kept.save() }
+        assertThrows<WraithException.Conflict> { first.store() }
     }
 
     @Test
     fun `an exception of a vault is an error of the call and changes nothing`() {
         val (vault, both) = Vault() to sessions()
         val (first, second) = both
-        val kept = StoredSession.create(vault, "anna", first)
+        first.keep(vault, "anna")
         val message = second.seal(NONE, bytes("hello"))
         for (failure in listOf(VaultException.Failed("the disk is full"), ArithmeticException("oops"))) {
             vault.fails = failure
-            assertThrows<WraithException.Vault> { kept.open(NONE, message) }
+            assertThrows<WraithException.Vault> { first.open(NONE, message) }
         }
         vault.fails = null
-        assertArrayEquals(bytes("hello"), kept.open(NONE, message))
+        assertArrayEquals(bytes("hello"), first.open(NONE, message))
     }
 
     @Test
     fun `a vault that uses the session it stores is refused and can close it`() {
         val (vault, both) = Vault() to sessions()
         val (first, second) = both
-        val kept = StoredSession.create(vault, "anna", first)
+        first.keep(vault, "anna")
         val refused = mutableListOf<WraithException>()
         vault.calls = {
-            refused.add(assertThrows<WraithException.WrongState> { kept.seal(NONE, NONE) })
+            refused.add(assertThrows<WraithException.WrongState> { first.seal(NONE, NONE) })
             hash(bytes("another call"))
-            kept.close()
+            first.close()
         }
-        assertArrayEquals(bytes("hello"), kept.open(NONE, second.seal(NONE, bytes("hello"))))
+        assertArrayEquals(bytes("hello"), first.open(NONE, second.seal(NONE, bytes("hello"))))
         assertEquals(1, refused.size)
-        assertThrows<IllegalStateException> { kept.open(NONE, second.seal(NONE, bytes("more"))) }
+        assertThrows<IllegalStateException> { first.open(NONE, second.seal(NONE, bytes("more"))) }
         vault.calls = {}
-        val again = StoredSession.load(vault, "anna")
+        val again = Session.load(vault, "anna")
         assertArrayEquals(bytes("again"), again.open(NONE, second.seal(NONE, bytes("again"))))
     }
 
@@ -173,15 +174,15 @@ class SessionsTest {
         for (error in listOf(NotImplementedError("TODO"), OutOfMemoryError("not really"))) {
             val (vault, both) = Vault() to sessions()
             val (first, second) = both
-            val kept = StoredSession.create(vault, "anna", first)
-            val sent = mutableListOf(kept.seal(NONE, bytes("x")))
+            first.keep(vault, "anna")
+            val sent = mutableListOf(first.seal(NONE, bytes("x")))
             val message = second.seal(NONE, bytes("hello"))
             vault.fails = error
-            assertThrows<WraithException.Vault> { kept.open(NONE, message) }
+            assertThrows<WraithException.Vault> { first.open(NONE, message) }
             // The session has reserved numbers for a while, and must then store its state.
-            assertThrows<WraithException.Vault> { while (true) sent.add(kept.seal(NONE, bytes("x"))) }
+            assertThrows<WraithException.Vault> { while (true) sent.add(first.seal(NONE, bytes("x"))) }
             vault.fails = null
-            val again = StoredSession.load(vault, "anna")
+            val again = Session.load(vault, "anna")
             assertArrayEquals(bytes("hello"), again.open(NONE, message))
             repeat(sent.size) { sent.add(again.seal(NONE, bytes("x"))) }
             assertEquals(sent.size, sent.map { it.take(8) }.toSet().size)
@@ -192,11 +193,12 @@ class SessionsTest {
     fun `a vault in a folder is one process's and keeps sessions`() {
         val place = folder.resolve("vault").toString()
         val (vault, both) = fileVault(place) to sessions()
-        val message = StoredSession.create(vault, "anna", both.first).seal(NONE, bytes("one"))
+        both.first.keep(vault, "anna")
+        val message = both.first.seal(NONE, bytes("one"))
         assertThrows<WraithException.Vault> { fileVault(place) }
-        StoredSession.load(vault, "anna")
+        Session.load(vault, "anna")
         assertArrayEquals(bytes("one"), both.second.open(NONE, message))
-        assertThrows<WraithException.NotFound> { StoredSession.load(memoryVault(), "anna") }
+        assertThrows<WraithException.NotFound> { Session.load(memoryVault(), "anna") }
     }
 
     @Test
@@ -218,16 +220,19 @@ class SessionsTest {
     fun `a conversation in vaults goes on after the end of each process`() {
         val (alice, bob) = Identity.generate() to Identity.generate()
         val (hers, his) = Vault() to Vault()
-        val bundle = StoredPreKeys.create(his, "prekeys", bob, 2u).bundle()
-        val first = StoredRatchet.initiate(hers, "bob", alice, bundle).encrypt(NONE, bytes("one"))
+        val published = PreKeys.generate(bob, 2u)
+        published.keep(his, "prekeys")
+        val ratchet = Ratchet.initiate(alice, published.bundle())
+        ratchet.keep(hers, "bob")
+        val first = ratchet.encrypt(NONE, bytes("one"))
         assertEquals(alice.nodeId(), initiatorOf(first))
-        val prekeys = StoredPreKeys.load(his, "prekeys")
-        val started = respondStored(his, "alice", bob, prekeys, NONE, first)
+        val prekeys = PreKeys.load(his, "prekeys")
+        val started = respondInVault(his, "alice", bob, prekeys, NONE, first)
         assertEquals("one" to alice.nodeId(), started.text.decodeToString() to started.ratchet.peer())
-        assertThrows<WraithException.NotFound> { respondStored(his, "again", bob, prekeys, NONE, first) }
-        val answer = StoredRatchet.load(his, "alice").encrypt(NONE, bytes("two"))
-        assertEquals("two", StoredRatchet.load(hers, "bob").decrypt(NONE, answer).decodeToString())
-        assertThrows<WraithException.Replayed> { StoredRatchet.load(hers, "bob").decrypt(NONE, answer) }
+        assertThrows<WraithException.NotFound> { respondInVault(his, "again", bob, prekeys, NONE, first) }
+        val answer = Ratchet.load(his, "alice").encrypt(NONE, bytes("two"))
+        assertEquals("two", Ratchet.load(hers, "bob").decrypt(NONE, answer).decodeToString())
+        assertThrows<WraithException.Replayed> { Ratchet.load(hers, "bob").decrypt(NONE, answer) }
     }
 
     @Test

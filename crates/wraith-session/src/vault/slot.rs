@@ -10,22 +10,25 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::StoreError;
-use crate::vault::{Durability, KeyVault, Record, VaultError, is_record_name};
+use super::{Durability, KeyVault, Record, StoreError, VaultError, is_record_name};
 
 /// Kinds of records.
-pub(super) const SESSION: u8 = 1;
-pub(super) const RATCHET: u8 = 2;
-pub(super) const PREKEYS: u8 = 3;
+pub(crate) const SESSION: u8 = 1;
+pub(crate) const RATCHET: u8 = 2;
+pub(crate) const PREKEYS: u8 = 3;
 
 /// The place of a state in a vault.
-pub(super) struct RecordSlot {
+pub(crate) struct RecordSlot {
     vault: Arc<dyn KeyVault>,
     name: String,
     kind: u8,
     /// Generation of the record that is known to be in the vault.
     generation: u64,
     doubt: StoreOutcome,
+    /// The last stored state, for rollback.
+    pub(crate) stored: Zeroizing<Vec<u8>>,
+    /// Durability of the stores for which the caller may choose it.
+    pub(crate) durability: Durability,
 }
 
 /// Uncertainty about a slot after a failed store.
@@ -41,11 +44,11 @@ enum StoreOutcome {
 
 impl RecordSlot {
     /// Claims an unused name.
-    pub(super) fn create(
+    pub(crate) fn claim(
         vault: Arc<dyn KeyVault>,
         name: &str,
         kind: u8,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Box<Self>, StoreError> {
         if !is_record_name(name) {
             return Err(StoreError::Name);
         }
@@ -54,15 +57,27 @@ impl RecordSlot {
         }
         // A reused name continues the count, so that an old copy cannot pass as new.
         let generation = vault.latest(name)?.unwrap_or(0);
-        Ok(Self { vault, name: name.to_owned(), kind, generation, doubt: StoreOutcome::None })
+        Ok(Self::at(vault, name, kind, generation, Zeroizing::default()))
     }
 
-    /// Loads a record and its slot.
-    pub(super) fn load(
+    /// Claims an unused name and stores a state there.
+    pub(crate) fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
         kind: u8,
-    ) -> Result<(Self, Record), StoreError> {
+        state: Zeroizing<Vec<u8>>,
+    ) -> Result<Box<Self>, StoreError> {
+        let mut slot = Self::claim(vault, name, kind)?;
+        slot.put(state, Durability::Power)?;
+        Ok(slot)
+    }
+
+    /// Loads a record and its slot.
+    pub(crate) fn load(
+        vault: Arc<dyn KeyVault>,
+        name: &str,
+        kind: u8,
+    ) -> Result<Box<Self>, StoreError> {
         if !is_record_name(name) {
             return Err(StoreError::Name);
         }
@@ -75,14 +90,24 @@ impl RecordSlot {
         if let Some(latest) = vault.latest(name)?.filter(|latest| *latest > found) {
             return Err(StoreError::RolledBack { found, latest });
         }
-        let name = name.to_owned();
-        Ok((Self { vault, name, kind, generation: found, doubt: StoreOutcome::None }, record))
+        Ok(Self::at(vault, name, kind, found, record.state))
+    }
+
+    fn at(
+        vault: Arc<dyn KeyVault>,
+        name: &str,
+        kind: u8,
+        generation: u64,
+        stored: Zeroizing<Vec<u8>>,
+    ) -> Box<Self> {
+        let (name, doubt, durability) = (name.to_owned(), StoreOutcome::None, Durability::Power);
+        Box::new(Self { vault, name, kind, generation, doubt, stored, durability })
     }
 
     /// Returns [`Durability::Power`] if the vault remembers the latest generation of a record that
-    /// was stored before, because it counts only durable stores. A memory that cannot be read counts
-    /// as one.
-    pub(super) fn usual_durability(&self) -> Durability {
+    /// was stored before, because it counts only durable stores. A memory that cannot be read
+    /// counts as one.
+    pub(crate) fn usual_durability(&self) -> Durability {
         match self.vault.latest(&self.name) {
             Ok(None) => Durability::Process,
             Ok(Some(_)) | Err(_) => Durability::Power,
@@ -90,13 +115,17 @@ impl RecordSlot {
     }
 
     /// Stores the state atomically.
-    pub(super) fn put(&mut self, state: &[u8], durability: Durability) -> Result<(), StoreError> {
+    pub(crate) fn put(
+        &mut self,
+        state: Zeroizing<Vec<u8>>,
+        durability: Durability,
+    ) -> Result<(), VaultError> {
         self.resolve()?;
         let generation = self.generation.checked_add(1).ok_or(VaultError::Conflict)?;
-        let record = Record::encode(self.kind, generation, state);
+        let record = Record::encode(self.kind, generation, &state);
         match self.vault.store(&self.name, generation, &record, durability) {
             Ok(()) => {
-                self.generation = generation;
+                (self.generation, self.stored) = (generation, state);
                 Ok(())
             }
             Err(why) => {
@@ -104,13 +133,13 @@ impl RecordSlot {
                     VaultError::Conflict => StoreOutcome::Lost,
                     VaultError::Failed(_) => StoreOutcome::Failed(record),
                 };
-                Err(why.into())
+                Err(why)
             }
         }
     }
 
     /// Checks, without a store, that no other writer has changed the slot.
-    pub(super) fn check(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn check(&mut self) -> Result<(), VaultError> {
         self.resolve()?;
         let held = self.vault.load(&self.name)?;
         let held = held.and_then(|bytes| Record::decode(&bytes).ok());
@@ -118,15 +147,15 @@ impl RecordSlot {
             return Ok(());
         }
         self.doubt = StoreOutcome::Lost;
-        Err(VaultError::Conflict.into())
+        Err(VaultError::Conflict)
     }
 
     /// Determines the outcome of a failed store: the vault holds the previous record, the attempted
     /// one, or another writer's.
-    pub(super) fn resolve(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn resolve(&mut self) -> Result<(), VaultError> {
         let tried = match &self.doubt {
             StoreOutcome::None => return Ok(()),
-            StoreOutcome::Lost => return Err(VaultError::Conflict.into()),
+            StoreOutcome::Lost => return Err(VaultError::Conflict),
             StoreOutcome::Failed(tried) => tried,
         };
         let held = self.vault.load(&self.name)?;
@@ -140,7 +169,7 @@ impl RecordSlot {
             _ => StoreOutcome::Lost,
         };
         match self.doubt {
-            StoreOutcome::Lost => Err(VaultError::Conflict.into()),
+            StoreOutcome::Lost => Err(VaultError::Conflict),
             StoreOutcome::None | StoreOutcome::Failed(_) => Ok(()),
         }
     }

@@ -1,0 +1,48 @@
+//! Results of batches of messages, in the caller's buffers.
+
+use wraith_session::OpenedBatch;
+use zeroize::Zeroizing;
+
+use crate::border::{OutPtr, Output, Plain};
+use crate::status::wraith_status_t::WRAITH_OK;
+use crate::status::{Failure, Outcome, wraith_status_t};
+
+/// The result for one message of a batch.
+pub(super) trait BatchResult: Plain {
+    fn new(status: wraith_status_t, number: u64, offset: usize, len: usize) -> Self;
+}
+
+/// Writes the index of the message that failed, if the caller wants it.
+pub(super) fn write_index(place: Option<&OutPtr<'_, usize>>, index: usize) {
+    if let Some(place) = place {
+        place.write(index);
+    }
+}
+
+/// Returns the bytes of all messages less the overhead of each.
+pub(super) fn opened_bytes(messages: &[&[u8]], overhead: usize) -> usize {
+    let text_len = |message: &&[u8]| message.len().saturating_sub(overhead);
+    messages.iter().map(text_len).fold(0, usize::saturating_add)
+}
+
+/// Writes the result of each message, and the texts one after the other: at most `most` bytes.
+pub(super) fn write_opened<E: Clone + Into<Failure>, R: BatchResult>(
+    batch: &OpenedBatch<E>,
+    most: usize,
+    results: &[OutPtr<'_, R>],
+    out: Output<'_>,
+) -> Outcome {
+    // Allocated at full size: a growing buffer would leave copies of the text behind.
+    let mut texts = Zeroizing::new(Vec::with_capacity(most));
+    for (place, result) in results.iter().zip(batch.iter()) {
+        let offset = texts.len();
+        place.write(match result {
+            Ok((number, text)) => {
+                texts.extend_from_slice(text);
+                R::new(WRAITH_OK, number, offset, text.len())
+            }
+            Err(why) => R::new(why.into().status, 0, offset, 0),
+        });
+    }
+    out.write(&texts)
+}
