@@ -26,12 +26,12 @@ use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
-use super::listen::PlaceStatus;
 use super::pair::ContactPair;
+use super::place_status::PlaceStatus;
 use super::responder::{
     ContactEvent, ContactResponder, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
 };
-use super::search::SearchEvent;
+use super::search_event::SearchEvent;
 use crate::backoff::Backoff;
 use crate::place::PlaceError;
 use crate::reach::MakeReach;

@@ -9,10 +9,9 @@
 use zeroize::Zeroizing;
 
 use super::hour::CLOCK_SKEW_SECONDS;
+use super::lengths::CONTENT_LEN;
 use crate::reach::Reach;
 
-/// Length of every content in bytes. It holds the longest ticket, its receiver and a few relays.
-pub const CONTENT_LEN: usize = super::VALUE_LEN - super::slot::SALT_LEN - wraith_crypto::TAG_BYTES;
 /// Longest lifetime of a record, which also bounds what a crash leaves behind.
 pub const MAX_LIFE_SECONDS: u64 = 3600;
 
