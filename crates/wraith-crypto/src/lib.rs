@@ -25,7 +25,6 @@
 
 pub mod aead;
 pub mod agree;
-mod argon2id;
 pub mod elligator;
 mod field;
 pub mod hash;
