@@ -57,6 +57,7 @@ mod lock;
 mod modes;
 mod only_writer;
 mod orphans;
+mod own_file;
 mod part_file;
 mod path;
 mod read;
