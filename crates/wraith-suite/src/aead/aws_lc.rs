@@ -2,8 +2,8 @@
 
 use wraith_aws_lc::aead::{Aead as Library, AeadKey};
 
-use super::algorithm::FixedLengths;
-use super::{Algorithm, TAG_BYTES};
+use super::Algorithm;
+use super::key::{FixedLengths, Tag};
 
 /// A key.
 pub(super) struct Key {
@@ -35,17 +35,11 @@ impl FixedLengths for Key {
         self.algorithm
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        self.key.seal(nonce, aad, in_out)
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        self.key.seal(nonce, aad, text)
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        self.key.open(nonce, aad, in_out, tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()> {
+        self.key.open(nonce, aad, text, tag).then_some(())
     }
 }

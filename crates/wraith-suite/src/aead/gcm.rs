@@ -1,7 +1,7 @@
 //! AES-GCM with keys of every length: our own on processors with vector AES, otherwise AWS-LC's.
 
-use super::algorithm::{FixedLengths, open_checked, seal_checked};
-use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
+use super::key::{FixedLengths, Tag, open_checked, seal_checked};
+use super::{Aead, AeadError, Algorithm, aws_lc};
 use crate::Backend;
 use wraith_kernels::aes_gcm::{GcmKey, Width};
 
@@ -90,18 +90,12 @@ impl FixedLengths for AesGcm {
         self.0.fixed_algorithm()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        self.0.encrypt(nonce, aad, in_out)
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        self.0.encrypt(nonce, aad, text)
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        self.0.decrypt(nonce, aad, in_out, tag)
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()> {
+        self.0.decrypt(nonce, aad, text, tag)
     }
 }
 
@@ -114,18 +108,12 @@ impl<const KEYS: usize> FixedLengths for GcmKey<KEYS> {
         }
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        Some(self.seal_any(nonce, aad, in_out))
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        Some(self.seal_any(nonce, aad, text))
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        crate::equal(&self.open_any(nonce, aad, in_out), tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()> {
+        crate::equal(&self.open_any(nonce, aad, text), tag).then_some(())
     }
 }
 
