@@ -36,12 +36,12 @@ pub use client::{
     ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, KIND, RelayClient, RelayConfig,
     RelayTransport, Relays, Status, UdpAssociation,
 };
-pub use error::{PinMismatch, RelayError, StartError};
+pub use error::{RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
 pub use proof::Token;
 pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
-pub use tls::Pin;
+pub use tls::{Pin, PinMismatch};
 pub use wraith_discovery::{
     Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,
 };
