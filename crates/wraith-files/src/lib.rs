@@ -78,6 +78,7 @@ mod tree;
 mod uncommitted_file;
 mod unfinished;
 mod walk;
+mod watch;
 mod write;
 
 pub use change::Change;
@@ -109,6 +110,7 @@ pub use tree::{POSITION_FREE_BYTES_MIN, Tree};
 pub use uncommitted_file::UncommittedFile;
 pub use unfinished::{UnfinishedFile, unfinished_files};
 pub use walk::{SkipReason, Skipped, Walk, WalkEntry, WalkSummary, root_name, root_path};
+pub use watch::FolderWatch;
 pub use write::MetadataErrors;
 
 /// The README example, compiled as a doc test.
