@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::select;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use wraith_crypto::NodeId;
 
 use super::MAX_CONTACTS;
@@ -219,7 +220,7 @@ async fn serve_announcement(
     backoff: &mut Backoff,
 ) -> Result<(), PlaceError> {
     let announcement = announced?;
-    backoff.reset();
+    backoff.succeeded(Instant::now());
     status.mark_up();
     announcement.serve_queries(status.responder.clone(), end.clone()).await
 }
