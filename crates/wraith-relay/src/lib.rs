@@ -25,6 +25,7 @@ mod frame_stream;
 #[doc(hidden)]
 pub mod fuzz;
 mod header;
+mod metrics;
 mod outbox;
 mod proof;
 mod random;
@@ -40,7 +41,8 @@ pub use error::{RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
 pub use proof::Token;
-pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
+pub use metrics::Counter;
+pub use server::{Admission, Certificate, Limits, Metrics, Options, Server, Timeouts};
 pub use tls::{Pin, PinMismatch};
 pub use wraith_discovery::{
     Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,

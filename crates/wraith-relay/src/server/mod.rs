@@ -61,7 +61,7 @@ use reflector::Reflector;
 use shared::Shared;
 use table::Table;
 
-pub use metrics::{Counter, Metrics};
+pub use metrics::Metrics;
 pub use options::{Admission, Certificate, Limits, Options};
 pub use shared::Timeouts;
 
