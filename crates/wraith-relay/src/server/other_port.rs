@@ -16,9 +16,9 @@ use tokio::net::UdpSocket;
 use tokio::time::sleep;
 use wraith_transport::mover::{RecvSlots, Udp};
 
-use super::lock::lock;
 use super::metrics::Metrics;
 use super::reflector::Reflector;
+use crate::lock::lock;
 
 /// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::admission::AdmissionControl;
-use super::lock::lock;
 use super::metrics::Metrics;
 use super::other_port::OtherPort;
 use super::reflector::Reflector;
 use super::table::Table;
 use super::udp_queue::UdpQueue;
 use crate::budget::Budget;
+use crate::lock::lock;
 
 /// Shared state. Only one lock is held at a time, except that an outbox's lock may be taken last.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use wraith_core::punch::ReflectorAnswer;
 use wraith_transport::mover::{Received, RecvSlots, Udp};
 
-use super::lock::lock;
 use super::shared::Shared;
 use super::table::Action;
+use crate::lock::lock;
 
 /// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::lock::lock;
+use crate::lock::lock;
 
 /// Most bytes queued by other threads. More are dropped, as the network would drop them.
 const QUEUE_BYTES: usize = 4 << 20;

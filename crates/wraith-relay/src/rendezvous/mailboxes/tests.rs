@@ -1,12 +1,12 @@
 //! Conversations with a server, and frames in any order.
 
 use proptest::prelude::*;
+use wraith_discovery::rendezvous::FIRST_CONTACT_NAMEPLATE;
+use wraith_discovery::{MAX_NAMEPLATE, Refusal};
 
-use super::super::FIRST_CONTACT_NAMEPLATE;
 use super::nameplates::{CLOSED_LIFE, MAX_CLOSED};
 use super::peers::{CREATOR_LIFE, CREATOR_SILENCE, FIRST_FRAME, JOINER_LIFE, MAX_PER_SOURCE};
 use super::*;
-use crate::place::{MAX_NAMEPLATE, Refusal};
 
 const CREATOR: Id = 1;
 const JOINER: Id = 2;
