@@ -9,9 +9,7 @@ use wraith_discovery::Code;
 const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Starts a receiver that asks whether to accept. Returns it with the pipe for its answer.

@@ -10,9 +10,7 @@ use serde_json::Value;
 
 /// Makes a file to send. Returns its path.
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000);
-    film
+    world.file("film.mov", 1, 100_000)
 }
 
 fn names(contacts: &[Value]) -> Vec<&str> {

@@ -8,8 +8,7 @@ const SIZE: usize = 400 << 20;
 
 /// Starts a transfer and waits until some bytes have arrived; many are left.
 fn under_way(world: &World, reconnect: &str) -> (Process, Process, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, SIZE);
+    let film = world.file("film.mov", 1, SIZE);
     let mut sender = world.send_with(&[film], &["--reconnect", reconnect]);
     let ticket = sender.ticket();
     let receiver = world.receive_with(&ticket, &["--reconnect", reconnect]);

@@ -3,9 +3,7 @@
 use crate::support::{World, lan, tree};
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
-    film
+    world.file("film.mov", 1, 3_000_000)
 }
 
 #[test]

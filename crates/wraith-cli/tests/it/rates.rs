@@ -8,9 +8,7 @@ const RATE: &str = "4M";
 const LEAST_SECONDS: f64 = 2.0;
 
 fn film(world: &World, bytes: usize) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 fn assert_slow(done: &serde_json::Value) {

@@ -18,9 +18,7 @@ fn answer(world: &World, ticket: &str, words: &str) -> Process {
 #[test]
 fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
     for words in ["n\n", "whatever\nno\n"] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1_000_000);
+        let (world, film) = World::with_file("film.mov", 1, 1_000_000);
         let mut sender = world.send(&[film]);
         answer(&world, &sender.ticket(), words).finish().expect_error(4);
         sender.finish().expect_error(4);
@@ -30,9 +28,7 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
 
 #[test]
 fn an_unanswered_question_leaves_the_sender_waiting() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let unanswered = answer(&world, &ticket, "whatever\n").finish();
@@ -45,9 +41,7 @@ fn an_unanswered_question_leaves_the_sender_waiting() {
 
 #[test]
 fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[film]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
@@ -67,9 +61,7 @@ fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
 
 #[test]
 fn a_yes_starts_the_transfer() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     answer(&world, &sender.ticket(), "y\n").finish().expect_exit(0);
     sender.finish().expect_exit(0);

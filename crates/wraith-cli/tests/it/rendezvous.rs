@@ -12,9 +12,7 @@ use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
 use wraith_discovery::{Code, Creator, TicketSide};
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Starts a server that calls `act` for each connection. Returns its address.

@@ -9,9 +9,7 @@ use wraith_discovery::Code;
 const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World, bytes: usize) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 /// Starts the receiver `side`, into a folder of its own, with the identity `home`.

@@ -139,8 +139,7 @@ fn a_receiver_stops_in_the_middle_of_a_chunk_that_drips() {
 
 /// Starts a sender of 100 MB. Returns it with its ticket.
 fn sender(world: &World) -> (Process, Ticket, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000_000);
+    let film = world.file("film.mov", 1, 100_000_000);
     let mut sender = world.send(&[film]);
     let text = sender.ticket();
     (sender, text.parse().unwrap(), text)

@@ -6,8 +6,7 @@ use crate::support::{self, World, tree};
 use wraith_discovery::{Capability, Ticket};
 
 fn offer(world: &World) -> support::Process {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let film = world.file("film.mov", 1, 1000);
     world.send(&[film])
 }
 
@@ -65,8 +64,6 @@ fn another_identity_at_the_address_is_not_the_peer() {
 
 #[test]
 fn a_sender_without_receivers_gives_up_after_its_timeout() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     world.send_with(&[film], &["--timeout", "1"]).finish().expect_error(3);
 }

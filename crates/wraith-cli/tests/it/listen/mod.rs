@@ -11,9 +11,7 @@ use serde_json::Value;
 const CONTACTS: &[&str] = &["--accept", "contacts"];
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Makes a world in which Anna and Bob are contacts, Bob listens, and Anna has his address.

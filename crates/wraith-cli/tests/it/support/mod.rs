@@ -66,6 +66,37 @@ impl World {
         Self { folder, _watchdog: Watchdog::start() }
     }
 
+    /// Makes a world whose source folder has one file of noise. Returns its path, too.
+    pub fn with_file(name: &str, seed: u64, len: usize) -> (Self, PathBuf) {
+        let world = Self::new();
+        let path = world.file(name, seed, len);
+        (world, path)
+    }
+
+    /// Makes a world whose source folder has one tree. Returns its path, too.
+    pub fn with_tree(name: &str, files: &[(&str, usize)]) -> (Self, PathBuf) {
+        let world = Self::new();
+        let path = world.tree(name, files);
+        (world, path)
+    }
+
+    /// Writes files of noise, given by path and length, into a folder of the source folder. Their
+    /// seeds are 1, 2, and so on. Returns the path of the folder.
+    pub fn tree(&self, name: &str, files: &[(&str, usize)]) -> PathBuf {
+        let root = self.source().join(name);
+        for (seed, (path, len)) in (1..).zip(files) {
+            tree::file(&root.join(path), seed, *len);
+        }
+        root
+    }
+
+    /// Writes a file of noise into the source folder and returns its path.
+    pub fn file(&self, name: &str, seed: u64, len: usize) -> PathBuf {
+        let path = self.source().join(name);
+        tree::file(&path, seed, len);
+        path
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
