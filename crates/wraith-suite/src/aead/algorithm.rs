@@ -60,22 +60,28 @@ pub enum AeadError {
 algorithms! {
     /// An AEAD.
     "AEAD";
-    Aes128Gcm = "AES-128-GCM", "NIST SP 800-38D";
-    Aes192Gcm = "AES-192-GCM", "NIST SP 800-38D";
-    Aes256Gcm = "AES-256-GCM", "NIST SP 800-38D";
-    Aes128Ccm = "AES-128-CCM", "NIST SP 800-38C";
-    Aes192Ccm = "AES-192-CCM", "NIST SP 800-38C";
-    Aes256Ccm = "AES-256-CCM", "NIST SP 800-38C";
-    Aes128GcmSiv = "AES-128-GCM-SIV", "RFC 8452";
-    Aes256GcmSiv = "AES-256-GCM-SIV", "RFC 8452";
-    ChaCha20Poly1305 = "ChaCha20-Poly1305", "RFC 8439";
-    XChaCha20Poly1305 = "XChaCha20-Poly1305", "draft-irtf-cfrg-xchacha";
-    Aegis128L = "AEGIS-128L", "RFC 10032";
-    Aegis128X2 = "AEGIS-128X2", "RFC 10032";
-    Aegis256 = "AEGIS-256", "RFC 10032";
-    Aegis256X2 = "AEGIS-256X2", "RFC 10032";
-    Sm4Gcm = "SM4-GCM", "RFC 8998";
-    Sm4Ccm = "SM4-CCM", "RFC 8998";
+    "NIST SP 800-38D" {
+        Aes128Gcm = "AES-128-GCM", Aes192Gcm = "AES-192-GCM", Aes256Gcm = "AES-256-GCM",
+    }
+    "NIST SP 800-38C" {
+        Aes128Ccm = "AES-128-CCM", Aes192Ccm = "AES-192-CCM", Aes256Ccm = "AES-256-CCM",
+    }
+    "RFC 8452" {
+        Aes128GcmSiv = "AES-128-GCM-SIV", Aes256GcmSiv = "AES-256-GCM-SIV",
+    }
+    "RFC 8439" {
+        ChaCha20Poly1305 = "ChaCha20-Poly1305",
+    }
+    "draft-irtf-cfrg-xchacha" {
+        XChaCha20Poly1305 = "XChaCha20-Poly1305",
+    }
+    "RFC 10032" {
+        Aegis128L = "AEGIS-128L", Aegis128X2 = "AEGIS-128X2", Aegis256 = "AEGIS-256",
+        Aegis256X2 = "AEGIS-256X2",
+    }
+    "RFC 8998" {
+        Sm4Gcm = "SM4-GCM", Sm4Ccm = "SM4-CCM",
+    }
 }
 
 impl Algorithm {
@@ -150,7 +156,7 @@ impl Algorithm {
     }
 
     /// Returns the lengths of the algorithm's keys.
-    const fn lengths(self) -> Lengths {
+    pub(super) const fn lengths(self) -> Lengths {
         Lengths {
             algorithm: self,
             nonce_bytes: self.nonce_bytes(),

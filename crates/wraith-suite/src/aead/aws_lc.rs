@@ -3,7 +3,8 @@
 use wraith_aws_lc::aead::{Aead as Library, AeadKey};
 
 use super::Algorithm;
-use super::key::{FixedLengths, Tag};
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead};
 
 /// A key.
 pub(super) struct Key {
@@ -30,16 +31,16 @@ impl Key {
 }
 
 /// Nonces may have any length that AWS-LC accepts.
-impl FixedLengths for Key {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.algorithm
+impl UncheckedAead for Key {
+    fn lengths(&self) -> Lengths {
+        self.algorithm.lengths()
     }
 
     fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
         self.key.seal(nonce, aad, text)
     }
 
-    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()> {
-        self.key.open(nonce, aad, text, tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        self.key.open(nonce, aad, text, tag.try_into().ok()?).then_some(())
     }
 }

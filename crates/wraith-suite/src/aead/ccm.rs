@@ -5,8 +5,9 @@ use std::fmt;
 
 use zeroize::ZeroizeOnDrop;
 
+use super::Algorithm;
 use super::algorithm::Lengths;
-use super::{Aead, AeadError, Algorithm};
+use super::key::{Tag, UncheckedAead};
 use wraith_kernels::aes::Aes;
 use wraith_kernels::modes::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::sm4::Sm4;
@@ -66,50 +67,18 @@ const fn lengths(algorithm: Algorithm, nonce_bytes: usize, tag_bytes: usize) -> 
     Lengths { algorithm, nonce_bytes, tag_bytes, text_max }
 }
 
-impl<C: BlockCipher> Aead for Ccm<C> {
-    fn algorithm(&self) -> Algorithm {
-        self.lengths.algorithm
+impl<C: BlockCipher> UncheckedAead for Ccm<C> {
+    fn lengths(&self) -> Lengths {
+        self.lengths
     }
 
-    fn tag_bytes(&self) -> usize {
-        self.lengths.tag_bytes
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        Some(self.crypt::<true>(nonce, aad, text))
     }
 
-    fn nonce_bytes(&self) -> usize {
-        self.lengths.nonce_bytes
-    }
-
-    fn text_max(&self) -> u64 {
-        self.lengths.text_max
-    }
-
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        self.lengths.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<true>(nonce, aad, in_out);
-        tag.copy_from_slice(&whole[..tag.len()]);
-        Ok(())
-    }
-
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        self.lengths.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<false>(nonce, aad, in_out);
-        if crate::equal(&whole[..tag.len()], tag) {
-            return Ok(());
-        }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        let whole = self.crypt::<false>(nonce, aad, text);
+        crate::equal(&whole[..tag.len()], tag).then_some(())
     }
 }
 

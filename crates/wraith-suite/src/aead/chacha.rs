@@ -3,7 +3,8 @@
 
 use wraith_kernels::chacha20_poly1305 as kernel;
 
-use super::key::{FixedLengths, Tag};
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead};
 use super::{Aead, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
 
@@ -45,16 +46,16 @@ impl Key {
     }
 }
 
-impl FixedLengths for Key {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.algorithm
+impl UncheckedAead for Key {
+    fn lengths(&self) -> Lengths {
+        self.algorithm.lengths()
     }
 
     fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
         self.crypt(true, nonce, aad, text)
     }
 
-    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()> {
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
         crate::equal(&self.crypt(false, nonce, aad, text)?, tag).then_some(())
     }
 }

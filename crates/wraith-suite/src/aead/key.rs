@@ -2,7 +2,7 @@
 //! [`PacketKey`](super::PacketKey) instead.
 
 use super::TAG_BYTES;
-use super::algorithm::{AeadError, Algorithm};
+use super::algorithm::{AeadError, Algorithm, Lengths};
 
 /// A key that seals and opens messages.
 ///
@@ -80,25 +80,38 @@ pub trait Aead: Send + Sync {
     }
 }
 
-/// The tag of a key with [`FixedLengths`].
+/// An untruncated tag.
 pub(super) type Tag = [u8; TAG_BYTES];
 
-/// A key whose nonces, tags and texts have the lengths of its algorithm. [`Aead`] checks them.
-pub(super) trait FixedLengths: Aead {
-    /// Returns the algorithm.
-    fn fixed_algorithm(&self) -> Algorithm;
+/// A key without the checks of lengths, which [`Aead`] does.
+pub(super) trait UncheckedAead: Aead {
+    /// Returns the lengths that the key accepts.
+    fn lengths(&self) -> Lengths;
 
-    /// Encrypts `text` in place and returns the tag, or `None` for a nonce of the wrong length.
+    /// Encrypts `text` in place and returns the tag, or `None` for a nonce of the wrong length. A
+    /// key with shorter tags truncates it.
     fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag>;
 
     /// Decrypts `text` in place. If the tag is wrong, returns `None`, and the content of `text` is
     /// unspecified.
-    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &Tag) -> Option<()>;
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()>;
 }
 
-impl<T: FixedLengths> Aead for T {
+impl<T: UncheckedAead> Aead for T {
     fn algorithm(&self) -> Algorithm {
-        self.fixed_algorithm()
+        self.lengths().algorithm
+    }
+
+    fn tag_bytes(&self) -> usize {
+        self.lengths().tag_bytes
+    }
+
+    fn nonce_bytes(&self) -> usize {
+        self.lengths().nonce_bytes
+    }
+
+    fn text_max(&self) -> u64 {
+        self.lengths().text_max
     }
 
     fn seal_detached(
@@ -108,7 +121,7 @@ impl<T: FixedLengths> Aead for T {
         in_out: &mut [u8],
         tag: &mut [u8],
     ) -> Result<(), AeadError> {
-        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
+        self.lengths().check(nonce, in_out.len(), tag.len())?;
         seal_checked(self, nonce, aad, in_out, tag)
     }
 
@@ -119,34 +132,34 @@ impl<T: FixedLengths> Aead for T {
         in_out: &mut [u8],
         tag: &[u8],
     ) -> Result<(), AeadError> {
-        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
+        self.lengths().check(nonce, in_out.len(), tag.len())?;
         open_checked(self, nonce, aad, in_out, tag)
     }
 }
 
 /// Seals after the lengths were checked.
 pub(super) fn seal_checked(
-    key: &(impl FixedLengths + ?Sized),
+    key: &(impl UncheckedAead + ?Sized),
     nonce: &[u8],
     aad: &[u8],
     in_out: &mut [u8],
     tag: &mut [u8],
 ) -> Result<(), AeadError> {
-    let wrong = key.fixed_algorithm().nonce_length(nonce.len());
-    tag.copy_from_slice(&key.encrypt(nonce, aad, in_out).ok_or(wrong)?);
+    let wrong = key.algorithm().nonce_length(nonce.len());
+    let whole = key.encrypt(nonce, aad, in_out).ok_or(wrong)?;
+    tag.copy_from_slice(&whole[..tag.len()]);
     Ok(())
 }
 
 /// Opens after the lengths were checked. Leaves zeros in `in_out` if the tag is wrong.
 pub(super) fn open_checked(
-    key: &(impl FixedLengths + ?Sized),
+    key: &(impl UncheckedAead + ?Sized),
     nonce: &[u8],
     aad: &[u8],
     in_out: &mut [u8],
     tag: &[u8],
 ) -> Result<(), AeadError> {
-    let opened = tag.try_into().ok().and_then(|tag| key.decrypt(nonce, aad, in_out, tag));
-    opened.ok_or_else(|| {
+    key.decrypt(nonce, aad, in_out, tag).ok_or_else(|| {
         in_out.fill(0);
         AeadError::Unauthentic
     })
