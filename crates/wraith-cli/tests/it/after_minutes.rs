@@ -55,9 +55,7 @@ fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
 
 /// The network works, but no data arrives.
 fn give_up(process: Process) {
-    let outcome = process.finish();
-    let error = outcome.expect_error(6);
-    assert!(error["message"].as_str().unwrap().contains("120"), "{error}");
+    process.finish().expect_message(6, "120");
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Contacts {
         let world = World::new();
         let clock = TestClock::new(&world)?;
         clock.set(difference);
-        tree::file(&world.source().join("film.mov"), 1, 1_000_000);
+        world.file("film.mov", 1, 1_000_000);
         world.know("receiver", "sender", None);
         Some(Self { world, clock, is_senders })
     }

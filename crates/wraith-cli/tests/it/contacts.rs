@@ -64,9 +64,10 @@ fn a_name_never_changes_its_key() {
     world.know("receiver", "someone", None);
     let someone = world.contacts("receiver");
     let mut sender = world.send(&[&film]);
-    let received = world.receive_with(&sender.ticket(), &["--save-as", "Someone"]).finish();
-    let error = received.expect_error(1);
-    assert!(error["message"].as_str().unwrap().contains("another identity"), "{error}");
+    world
+        .receive_with(&sender.ticket(), &["--save-as", "Someone"])
+        .finish()
+        .expect_message(1, "another identity");
     sender.finish().expect_exit(0);
     assert_eq!(world.contacts("receiver"), someone, "nothing was changed");
     tree::assert_same(&film, &world.target().join("film.mov"));

@@ -126,8 +126,7 @@ fn no_byte_of_a_receipt_can_be_another() {
     // The program reports it.
     fs::write(&edited, [&good[..], b"x"].concat()).unwrap();
     let outcome = verify(&world, &edited, &[]);
-    let error = outcome.expect_error(8);
-    assert!(error["message"].as_str().unwrap().contains("proves nothing"), "{error}");
+    outcome.expect_message(8, "proves nothing");
     assert_eq!(outcome.all("signed").count(), 0);
     verify(&world, &world.path("nothing"), &[]).expect_error(7);
 }
@@ -270,9 +269,7 @@ fn a_receipt_replaces_nothing() {
     let before = fs::read(&thesis).unwrap();
     for taken in [&thesis, &film, &PathBuf::from("/dev/full")] {
         let sender = world.send_with(&[&film], &["--receipt", taken.to_str().unwrap()]);
-        let outcome = sender.finish();
-        let error = outcome.expect_error(2);
-        assert!(error["message"].as_str().unwrap().contains("already exists"), "{error}");
+        sender.finish().expect_message(2, "already exists");
     }
     // The same for a file that appears there during the transfer.
     let place = world.path("r.receipt");

@@ -31,9 +31,7 @@ fn an_unanswered_question_leaves_the_sender_waiting() {
     let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
-    let unanswered = answer(&world, &ticket, "whatever\n").finish();
-    let error = unanswered.expect_error(2);
-    assert!(error["message"].as_str().unwrap().contains("still waiting"), "{error}");
+    answer(&world, &ticket, "whatever\n").finish().expect_message(2, "still waiting");
     assert!(tree::names(&world.target()).is_empty());
     world.receive(&ticket).finish().expect_exit(0);
     sender.finish().expect_exit(0);

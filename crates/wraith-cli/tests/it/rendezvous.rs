@@ -88,9 +88,7 @@ fn a_receiver_without_a_sender_times_out() {
     let world = World::new();
     let (_server, address) = world.rendezvous();
     let more = ["--rendezvous", &address, "--timeout", "1"];
-    let received = world.receive_with("7-crater-lemon", &more).finish();
-    let error = received.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("number 7"), "{error}");
+    world.receive_with("7-crater-lemon", &more).finish().expect_message(3, "number 7");
 }
 
 #[test]

@@ -137,9 +137,9 @@ fn a_surplus_receiver_is_refused_with_the_reason() {
         .collect();
     sender.event("connected");
     sender.event("connected");
-    let third = receiver(&world, "three", "three", &ticket, &["--yes"]).finish();
-    let error = third.expect_error(4);
-    assert!(error["message"].as_str().unwrap().contains("maximum number of receivers"), "{error}");
+    receiver(&world, "three", "three", &ticket, &["--yes"])
+        .finish()
+        .expect_message(4, "maximum number of receivers");
     for (process, mut answer) in asked {
         std::io::Write::write_all(&mut answer, b"y\n").unwrap();
         process.finish().expect_exit(0);
@@ -215,9 +215,7 @@ fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
     let mut two = Process::start_with_stdin("receive", command.stdin(reader));
     two.event("offer");
     // Both places are taken by receivers that have no data yet.
-    let third = receiver(&world, "three", "three", &code, &with_yes).finish();
-    let error = third.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    receiver(&world, "three", "three", &code, &with_yes).finish().expect_message(5, "used");
     two.kill();
     for side in ["two", "one"] {
         let again = receiver(&world, side, side, &code, &with_yes).finish();

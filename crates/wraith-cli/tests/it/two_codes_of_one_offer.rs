@@ -62,9 +62,7 @@ fn a_long_code_that_was_used_leaves_no_place_for_the_short_one() {
     let (mut sender, [short, long]) = places.sender(&world, &["--rate", "100k"]);
     let first = places.receiver(&world, "first", &long);
     sender.event("accept");
-    let error = places.receiver(&world, "second", &short).finish();
-    let error = error.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    places.receiver(&world, "second", &short).finish().expect_message(5, "used");
     first.finish().expect_exit(0);
     sender.finish().expect_exit(0);
 }

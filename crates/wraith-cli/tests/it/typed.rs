@@ -11,7 +11,7 @@ use crate::usage::said;
 #[track_caller]
 fn assert_answers(lines: &[(&[&str], &str)]) {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (words, expected) in lines {
         let (said, code) = said(&world, words, &[]);
         assert_eq!(code, Some(2), "{words:?}: {said}");

@@ -55,7 +55,7 @@ pub(crate) fn said(
 #[test]
 fn first_guesses_are_answered_with_the_command_that_does_it() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (words, expected) in [
         (&["film.mov"][..], "to send it: wraith send film.mov"),
         (&["receive", "film.mov"], "to send it: wraith send film.mov"),
@@ -99,7 +99,7 @@ fn first_guesses_are_answered_with_the_command_that_does_it() {
 #[test]
 fn a_contact_that_is_given_as_a_path_is_recognised() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     let id = world.wraith("other").arg("id").output().unwrap();
     let id = String::from_utf8(id.stdout).unwrap();
     let added = world.wraith("one").args(["contact", "add", "anna", id.trim()]).output().unwrap();
@@ -112,7 +112,7 @@ fn a_contact_that_is_given_as_a_path_is_recognised() {
 #[test]
 fn a_variable_that_makes_no_sense_is_named() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (variable, value, words) in [
         ("WRAITH_RATE", "abc", &["send", "film.mov"][..]),
         ("WRAITH_SEND_TIMEOUT", "soon", &["send", "film.mov"]),

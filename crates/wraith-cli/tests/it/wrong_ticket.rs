@@ -17,9 +17,7 @@ fn a_mistyped_ticket_and_a_wrong_one_are_different_errors() {
     let mut letters: Vec<char> = ticket.chars().collect();
     letters[30] = if letters[30] == 'a' { 'b' } else { 'a' };
     let mistyped: String = letters.into_iter().collect();
-    let outcome = world.receive(&mistyped).finish();
-    let error = outcome.expect_error(2);
-    assert!(error["message"].as_str().unwrap().contains("a character was changed"), "{error}");
+    world.receive(&mistyped).finish().expect_message(2, "a character was changed");
     assert!(tree::names(&world.target()).is_empty());
 }
 
