@@ -4,7 +4,7 @@ use wraith_relay::{Refusal, RelayConfig, RelayError, RelayTransport};
 
 use crate::support::{Relay, RelayedPair, access_key, send, until, wait_for_status, within};
 
-const LEN: usize = 8 << 20;
+const LEN: u64 = 8 << 20;
 
 fn over_tls(config: RelayConfig) -> RelayConfig {
     RelayConfig { udp: false, ..config }
@@ -24,7 +24,7 @@ async fn a_connection_uses_udp() {
     )
     .await;
     both_ways(&pair).await;
-    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
+    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN);
     assert_eq!(relay.metrics.bindings.get(), 2);
     assert!(pair.waiting_client.owns(&pair.b.remote()));
     // The MTU equals that of a direct path on loopback.

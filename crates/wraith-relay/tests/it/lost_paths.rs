@@ -5,7 +5,7 @@ use wraith_relay::{RelayConfig, RelayTransport, Relays};
 use crate::network::Nat;
 use crate::support::{Relay, RelayedPair, connect, send, until, wait_for_status, within};
 
-const LEN: usize = 8 << 20;
+const LEN: u64 = 8 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nat_rebinding_loses_no_byte() {

@@ -11,7 +11,7 @@ use wraith_relay::{Direct, Refusal, RelayError, RelayTransport, Relays};
 
 use crate::support::{Relay, RelayedPair, send, wait_for_status, within};
 
-const LEN: usize = 4 << 20;
+const LEN: u64 = 4 << 20;
 
 async fn get(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
