@@ -1,5 +1,6 @@
 //! The servers: a relay for two machines that cannot reach each other directly (SPEC §13), and the
-//! [`rendezvous`] at which the two sides of a code meet (SPEC §11.5). The relay's client is here too.
+//! [`rendezvous`] at which the two sides of a code meet (SPEC §11.5). The crate also has the relay's
+//! client.
 //!
 //! ```text
 //! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the other endpoint

@@ -1,5 +1,5 @@
-//! The client of a rendezvous server, a meeting place that anyone can run (SPEC §11.5), and the frames
-//! of the protocol. The server itself is in `wraith-relay`.
+//! The client of a rendezvous server, a meeting place that anyone can run (SPEC §11.5), and the
+//! frames of the protocol. The server itself is in `wraith-relay`.
 //!
 //! The server is blind. The server assigns nameplates (the numbers in codes) and forwards sealed
 //! messages between a creator and its joiners. It observes the nameplate, both addresses and the

@@ -29,9 +29,9 @@ const REQUESTS_MAX: u32 = 3;
 /// Interval between confirmations of an address. It is below the 30 s of NAT bindings (RFC 4787
 /// requires two minutes; many NATs use less).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Waits before the next attempt after UDP was blocked. A machine or a path that is busy for a moment
-/// does not stay on TLS for a minute. One answer does not prove a path that lets requests through
-/// and drops the rest.
+/// Waits before the next attempt after UDP was blocked. A machine or a path that is busy for a
+/// moment does not stay on TLS for a minute. One answer does not prove a path that lets requests
+/// through and drops the rest.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(4), Duration::from_secs(60));
 
 /// Path state and request timer; see the module documentation.

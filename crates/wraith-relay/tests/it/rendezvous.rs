@@ -1,4 +1,5 @@
-//! The rendezvous server's sockets against clients that do not read or send garbage, and against many clients.
+//! The rendezvous server's sockets against clients that do not read or send garbage, and against
+//! many clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -27,7 +27,8 @@ pub enum AeadError {
         /// Length of the nonce in bytes.
         found: usize,
     },
-    /// The nonce is empty, where any other length is allowed: [`AesGcm::seal_with_nonce`](super::AesGcm::seal_with_nonce).
+    /// The nonce is empty, where any other length is allowed
+    /// ([`AesGcm::seal_with_nonce`](super::AesGcm::seal_with_nonce)).
     #[error("the nonce is empty: {algorithm} needs at least one byte")]
     EmptyNonce {
         /// The algorithm in use.
@@ -145,7 +146,7 @@ impl Algorithm {
         }
     }
 
-    /// Checks the lengths for [`Aead::seal_detached`](super::Aead::seal_detached) and [`Aead::open_detached`](super::Aead::open_detached).
+    /// Checks the lengths for sealing and opening ([`super::Aead`]).
     pub(crate) const fn check(
         self,
         nonce: &[u8],
@@ -181,7 +182,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Checks the lengths for [`Aead::seal_detached`](super::Aead::seal_detached) and [`Aead::open_detached`](super::Aead::open_detached).
+    /// Checks the lengths for sealing and opening ([`super::Aead`]).
     pub(super) const fn check(
         self,
         nonce: &[u8],

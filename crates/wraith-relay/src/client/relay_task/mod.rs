@@ -46,8 +46,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause, for a relay that is down or refuses for a while.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Pauses between connection attempts. They grow to a quarter of the time since the loss, so a relay
-/// that was down for a while is missed for little longer than that.
+/// Pauses between connection attempts. They grow to a quarter of the time since the loss, so a
+/// relay that was down for a while is missed for little longer than that.
 const BACKOFF: Backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE).with_growth(1.25).with_jitter();
 
 /// A command from a handle.
