@@ -118,6 +118,11 @@ impl Relay {
         config.pin = Some(self.pin);
         config
     }
+
+    /// Connects two clients of this relay.
+    pub async fn pair(&self, transport: RelayTransport) -> RelayedPair {
+        RelayedPair::new([self.config(), self.config()], [transport; 2]).await
+    }
 }
 
 /// An endpoint and its relays.

@@ -41,9 +41,7 @@ async fn with_a_proxy_association_all_datagrams_use_it() {
 async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::UdpUpTo(1400));
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     let mtu = pair.a.stats().mtu;
@@ -57,9 +55,7 @@ async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
 async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
     let relay = Relay::start(|_| ()).await;
     let liar = Proxy::new(relay.address, ProxyBehaviour::UdpAndLies);
-    let pair =
-        RelayedPair::new([liar.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = liar.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     assert!(liar.forged_datagrams() > 100, "{}", liar.forged_datagrams());
@@ -75,9 +71,7 @@ async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
 async fn a_transfer_continues_over_tls_when_the_proxy_closes_the_association() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     let cut = async {
         let half = LEN / 2;
         until(|| proxy.bytes()[0] > half).await;
@@ -114,9 +108,7 @@ async fn an_association_outlives_the_connection_to_the_relay() {
 async fn a_transfer_continues_over_tls_when_the_association_is_silent() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     proxy.drop_udp();
     send(&pair.a, &pair.b, LEN).await;
