@@ -521,9 +521,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relay_that_answers_is_asked_at_a_steady_pace() {
-        assert!(answers(&RelayError::Refused(wraith_relay::Refusal::NoMailbox)));
+    fn an_unreachable_relay_is_tried_ever_more_rarely_and_one_that_answers_steadily() {
+        let mut backoff = RELAY_BACKOFF;
+        let pauses: Vec<_> = (0..6).map(|_| backoff.failed(Instant::now())).collect();
+        assert!(pauses[0] < Duration::from_secs(3) && pauses[..5].is_sorted(), "{pauses:?}");
+        assert!(pauses[4..].iter().all(|pause| pause.as_secs() >= 30), "{pauses:?}");
         assert!(!answers(&RelayError::Timeout) && !answers(&RelayError::Protocol));
+        assert!(answers(&RelayError::Refused(wraith_relay::Refusal::NoMailbox)));
     }
 
     #[tokio::test]
