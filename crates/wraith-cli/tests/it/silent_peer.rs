@@ -25,7 +25,7 @@ fn receiver_of(speak: impl FnOnce(&LyingSender, &mut Process)) {
 
 /// The same, with `ends` as the end of the receiver.
 pub fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Process)) {
-    let (world, sender, mut receiver) = LyingSender::and_receiver();
+    let (_world, sender, mut receiver) = LyingSender::and_receiver();
     speak(&sender, &mut receiver);
     assert!(peak_memory(receiver.pid()) < MEMORY_MAX);
     ends(receiver);
