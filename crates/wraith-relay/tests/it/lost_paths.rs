@@ -11,7 +11,9 @@ const LEN: u64 = 8 << 20;
 async fn a_nat_rebinding_loses_no_byte() {
     let relay = Relay::start(|_| ()).await;
     let nat = Nat::new(relay.address, 11).await;
-    let pair = nat.pair(&relay).await;
+    let pair =
+        RelayedPair::new([nat.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     let before = pair.dialling_client.observed();
     for rebound in 1..=2 {
         nat.rebind().await;

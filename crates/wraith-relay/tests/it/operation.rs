@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use wraith_discovery::rendezvous;
 use wraith_relay::{Direct, Refusal, RelayError, RelayTransport, Relays};
 
-use crate::support::{Relay, RelayedPair, send, wait_for_status, within};
+use crate::support::{Relay, send, wait_for_status, within};
 
 const LEN: u64 = 4 << 20;
 
