@@ -51,7 +51,6 @@ mod send;
 mod session;
 mod stream_kind;
 mod wanted;
-mod wire_enum;
 
 pub use cancel::{Cancel, CancelSubscription};
 pub use content_digest::ContentDigest;

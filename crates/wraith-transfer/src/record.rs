@@ -4,10 +4,10 @@
 //! buffer, and the receiver uses it in the receive blocks (`record_buffer.rs`), both without a
 //! copy.
 
+use wraith_crypto::wire_enum;
 use wraith_files::{CHUNK_BYTES, Change, Root};
 
 use crate::message::Malformed;
-use crate::wire_enum::wire_enum;
 
 /// Maximum length of a record's body in bytes (SPEC §10.6): one chunk of a file. A body is verified
 /// as a whole, so a receiver holds all of it.

@@ -1,7 +1,7 @@
 //! Stream types: the first byte of a stream (SPEC §10.1, §10.10, §10.12). The control stream has no
 //! type byte; every other stream has one.
 
-use crate::wire_enum::wire_enum;
+use wraith_crypto::wire_enum;
 
 wire_enum! {
     /// Type of a stream.

@@ -188,7 +188,7 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     let id = || 0..40_u64;
     let nameplate = || prop_oneof![0..12_u32, any::<u32>()];
-    let refusal = (1..7_u8).prop_map(|byte| Refusal::from_wire(byte).unwrap());
+    let refusal = (1..7_u8).prop_map(|byte| Refusal::from_byte(byte).unwrap());
     let frame = prop_oneof![
         (nameplate(), any::<bool>())
             .prop_map(|(nameplate, exact)| ClientFrame::Open { nameplate, exact }),

@@ -1,6 +1,21 @@
 //! Enums that are one byte on the wire.
 
-/// Defines an enum of one byte. Each number is written once, for both directions.
+/// Defines an enum of one byte, with its conversions. Each number is written once.
+///
+/// ```
+/// wraith_crypto::wire_enum! {
+///     /// A colour.
+///     pub enum Colour {
+///         /// Red.
+///         Red = 1,
+///         /// Blue.
+///         Blue = 7,
+///     }
+/// }
+/// assert_eq!(Colour::Blue.byte(), 7);
+/// assert_eq!((Colour::from_byte(1), Colour::from_byte(2)), (Some(Colour::Red), None));
+/// ```
+#[macro_export]
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])*
@@ -18,14 +33,12 @@ macro_rules! wire_enum {
             }
 
             /// Returns the variant for `byte`, if there is one.
-            pub const fn from_byte(byte: u8) -> Option<Self> {
+            pub const fn from_byte(byte: u8) -> ::core::option::Option<Self> {
                 match byte {
-                    $( $byte => Some(Self::$variant), )+
-                    _ => None,
+                    $( $byte => ::core::option::Option::Some(Self::$variant), )+
+                    _ => ::core::option::Option::None,
                 }
             }
         }
     };
 }
-
-pub(crate) use wire_enum;
