@@ -376,7 +376,5 @@ fn a_relay_without_a_folder_for_its_certificate_names_the_option() {
     let world = World::new();
     let mut command = world.wraith("relay");
     command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--state", "/dev/null/x"]);
-    let ended = Process::start("relay", &mut command).finish();
-    let error = ended.expect_error(1);
-    assert!(error["hint"].as_str().unwrap().contains("--state"), "{error}");
+    Process::start("relay", &mut command).finish().expect_hint(1, "--state");
 }

@@ -21,8 +21,7 @@ fn an_interrupted_receiver_keeps_its_part_and_continues() {
     let (sender, receiver, ticket) = under_way(&world);
     receiver.signal(libc::SIGINT);
     let outcome = receiver.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    outcome.expect_hint(130, "wraith receive");
     assert!(!world.target().join("film.mov").exists());
     assert!(!tree::leftovers(&world.target()).is_empty(), "the part was kept");
     let part = world.target().join(".film.mov.wraith-part").display().to_string();
@@ -42,9 +41,7 @@ fn an_interrupted_sender_shows_how_to_resume() {
     let world = World::new();
     let (sender, receiver, ticket) = under_way(&world);
     sender.signal(libc::SIGINT);
-    let outcome = sender.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+    sender.finish().expect_hint(130, "wraith send");
     receiver.signal(libc::SIGINT);
     receiver.finish();
 

@@ -158,8 +158,7 @@ fn a_special_file_is_refused_before_a_ticket_is_made() {
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
     for path in [PathBuf::from("/dev/zero"), PathBuf::from("/dev/null"), fifo, link] {
         let outcome = world.send(&[&path]).finish();
-        let error = outcome.expect_error(2);
-        assert!(error["hint"].as_str().unwrap().contains("wraith send -"), "{error}");
+        outcome.expect_hint(2, "wraith send -");
         assert_eq!(outcome.all("ready").count(), 0);
     }
     // A shell makes this path of <(command).

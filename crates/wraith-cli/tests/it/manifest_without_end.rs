@@ -23,9 +23,7 @@ fn encoded(entry: &Entry) -> Vec<u8> {
 /// Sends SIGINT and checks the result.
 fn interrupt(receiver: Process) {
     receiver.signal(libc::SIGINT);
-    let outcome = receiver.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    receiver.finish().expect_hint(130, "wraith receive");
 }
 
 #[track_caller]

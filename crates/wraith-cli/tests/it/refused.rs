@@ -49,8 +49,7 @@ fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
         answer(&world, "-", &format!("{ticket}\n")).finish(),
         Process::start("receive", &mut command).finish(),
     ] {
-        let error = outcome.expect_error(2);
-        assert!(error["hint"].as_str().unwrap().contains("--yes"), "{error}");
+        outcome.expect_hint(2, "--yes");
         assert_eq!(outcome.all("connected").count(), 0);
     }
     world.receive(&ticket).finish().expect_exit(0);

@@ -126,15 +126,7 @@ fn a_surplus_receiver_is_refused_with_the_reason() {
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
     let ticket = sender.ticket();
     // Two receivers at the question take both places.
-    let asked: Vec<_> = ["one", "two"]
-        .map(|side| {
-            let (reader, writer) = std::io::pipe().unwrap();
-            let mut command = world.wraith(side);
-            command.args(["receive", "--json", "-o"]).arg(world.path(side)).arg(&ticket);
-            (Process::start_with_stdin("receive", command.stdin(reader)), writer)
-        })
-        .into_iter()
-        .collect();
+    let asked = ["one", "two"].map(|side| world.receive_asking(side, &ticket));
     sender.event("connected");
     sender.event("connected");
     receiver(&world, "three", "three", &ticket, &["--yes"])
@@ -243,9 +235,7 @@ fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
     let code = sender.code();
     let (short, _) = code.rsplit_once('-').unwrap();
     let hasty = [LOOPBACK, &["--yes", "--timeout", "2"]].concat();
-    let error = receiver(&world, "one", "one", short, &hasty).finish();
-    let error = error.expect_error(3);
-    assert!(error["hint"].as_str().unwrap().contains("three"), "{error}");
+    receiver(&world, "one", "one", short, &hasty).finish().expect_hint(3, "three");
     for side in ["one", "two"] {
         receiver(&world, side, side, &code, &hasty).finish().expect_exit(0);
     }

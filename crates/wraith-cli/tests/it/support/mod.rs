@@ -22,7 +22,7 @@ pub mod schema;
 pub mod tree;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -190,6 +190,15 @@ impl World {
         let mut command = self.wraith("receiver");
         command.args(["receive", "--json", "--yes", "-o"]).arg(self.target());
         Process::start("receive", command.args(more).arg(ticket))
+    }
+
+    /// Starts `wraith receive --json` of one side into a folder of its name. It waits at the question
+    /// for a line from the pipe.
+    pub fn receive_asking(&self, side: &str, ticket: &str) -> (Process, PipeWriter) {
+        let (reader, answer) = std::io::pipe().unwrap();
+        let mut command = self.wraith(side);
+        command.args(["receive", "--json", "-o"]).arg(self.path(side)).arg(ticket);
+        (Process::start_with_stdin("receive", command.stdin(reader)), answer)
     }
 
     pub fn receive(&self, ticket: &str) -> Process {

@@ -184,6 +184,13 @@ impl Outcome {
         error
     }
 
+    /// Asserts that the process failed with this code, and a hint that contains `part`.
+    #[track_caller]
+    pub fn expect_hint(&self, code: i32, part: &str) {
+        let error = self.expect_error(code);
+        assert!(error["hint"].as_str().unwrap().contains(part), "{error}");
+    }
+
     /// Asserts that the process failed with this code, and a message that contains `part`.
     #[track_caller]
     pub fn expect_message(&self, code: i32, part: &str) {
