@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wraith_discovery::rendezvous::Server;
+use wraith_relay::rendezvous::Server;
 
 use crate::args::RendezvousArgs;
 use crate::failure::{Exit, Failure, plain};

@@ -23,7 +23,7 @@ use wraith_kernels::aes_gcm::{GcmKey, Width};
 use wraith_kernels::chacha20_poly1305;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-pub use implementation::{Implementation, implementation};
+pub use implementation::Implementation;
 pub use wraith_kernels::detect::aes_hardware;
 
 use crate::kdf;
@@ -260,6 +260,24 @@ fn verified(
     // One comparison of 128 bits, so its time does not depend on where the tags differ.
     let differs = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(expected);
     if differs == 0 { Ok(()) } else { Err(Unauthentic) }
+}
+
+/// Describes the implementation of a suite on this processor, for people.
+///
+/// # Panics
+/// As [`AeadKey::new`].
+#[must_use]
+pub fn implementation(suite: Suite) -> String {
+    let implementation = AeadKey::new(suite, &[0; 32]).implementation();
+    match (implementation, suite) {
+        (Implementation::AwsLc, Suite::Aes256Gcm) if aes_hardware() => {
+            format!("{implementation}, AES instructions")
+        }
+        (Implementation::AwsLc, Suite::Aes256Gcm) => {
+            format!("{implementation}, no AES instructions")
+        }
+        _ => implementation.to_string(),
+    }
 }
 
 impl Cipher {

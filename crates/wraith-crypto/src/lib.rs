@@ -25,7 +25,6 @@
 
 pub mod aead;
 pub mod agree;
-mod argon2id;
 pub mod elligator;
 mod field;
 pub mod hash;
@@ -37,6 +36,7 @@ pub mod names;
 pub mod policy;
 pub mod rand;
 mod subgroup;
+mod wire_enum;
 
 pub use aead::{
     AeadKey, Implementation, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation,

@@ -31,11 +31,13 @@ mod krpc;
 mod lookup;
 mod nodes;
 mod operation;
+mod shared;
 mod store;
 
 pub use address_query::AddressQuery;
 pub use config::{DEFAULT_BOOTSTRAP, DhtConfig};
-pub use store::{Dht, Traffic};
+pub use shared::Traffic;
+pub use store::Dht;
 
 /// Runs the README example as a test.
 #[cfg(doctest)]

@@ -17,7 +17,7 @@ use wraith_discovery::{PlaceError, RecordKey, StoredRecord};
 use crate::id::Id;
 use crate::krpc::{Answer, Query, Response, SignedRecord, TransactionId, decode};
 use crate::lookup::{CLOSEST, Lookup, QueryKind};
-use crate::store::Shared;
+use crate::shared::Shared;
 
 /// Timeout of a query. Most nodes answer within 300 ms, and other nodes can replace a slow one.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(700);

@@ -2,10 +2,8 @@
 
 use std::fmt;
 use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use wraith_discovery::{
     BoxFuture, PlaceError, PlaceName, RecordKey, RecordLookup, RecordSeed, RecordStore,
     StoredRecord,
@@ -14,42 +12,18 @@ use wraith_discovery::{
 use crate::config::DhtConfig;
 use crate::id::target_of;
 use crate::krpc::SignedRecord;
-use crate::nodes::NodeCache;
 use crate::operation::{Event, Operation, no_randomness, resolve};
-
-/// Most concurrent gets and puts. Each has a socket and sends at most about thirty datagrams per
-/// second.
-const MAX_OPERATIONS: usize = 8;
+use crate::shared::{Shared, Traffic};
 
 /// A client of the Mainline DHT. It sends nothing outside of operations. One client per process
 /// suffices, because it remembers the nodes that answered.
 #[derive(Clone)]
 pub struct Dht(Arc<Shared>);
 
-/// State shared by all operations.
-pub struct Shared {
-    pub config: DhtConfig,
-    pub permits: Arc<Semaphore>,
-    pub traffic: Counters,
-    nodes: Mutex<NodeCache>,
-}
-
-impl Shared {
-    pub fn nodes(&self) -> MutexGuard<'_, NodeCache> {
-        // A panic cannot leave the node list inconsistent.
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Dht {
     /// Creates a client. It sends nothing yet.
     pub fn new(config: DhtConfig) -> Self {
-        Self(Arc::new(Shared {
-            config,
-            permits: Arc::new(Semaphore::new(MAX_OPERATIONS)),
-            traffic: Counters::default(),
-            nodes: Mutex::default(),
-        }))
+        Self(Arc::new(Shared::new(config)))
     }
 
     /// Returns at most 64 nodes that answered, most recent first, for [`DhtConfig::remembered`] of
@@ -173,47 +147,5 @@ impl RecordLookup for RecordSearch {
                 }
             }
         })
-    }
-}
-
-/// Number of datagrams, and their bytes without headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Datagrams received.
-    pub received: u64,
-    /// Bytes received.
-    pub received_bytes: u64,
-}
-
-#[derive(Debug, Default)]
-pub struct Counters {
-    sent: AtomicU64,
-    sent_bytes: AtomicU64,
-    received: AtomicU64,
-    received_bytes: AtomicU64,
-}
-
-impl Counters {
-    pub fn record_sent(&self, bytes: usize) {
-        self.sent.fetch_add(1, Relaxed);
-        self.sent_bytes.fetch_add(bytes as u64, Relaxed);
-    }
-
-    pub fn record_received(&self, bytes: usize) {
-        self.received.fetch_add(1, Relaxed);
-        self.received_bytes.fetch_add(bytes as u64, Relaxed);
-    }
-
-    fn read(&self) -> Traffic {
-        Traffic {
-            sent: self.sent.load(Relaxed),
-            sent_bytes: self.sent_bytes.load(Relaxed),
-            received: self.received.load(Relaxed),
-            received_bytes: self.received_bytes.load(Relaxed),
-        }
     }
 }

@@ -46,6 +46,7 @@ mod ticket;
 mod wall_clock;
 pub mod words;
 
+pub use backoff::Backoff;
 pub use capability::Capability;
 pub use code::{
     Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, JoinErrorKind,

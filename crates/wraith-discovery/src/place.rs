@@ -37,6 +37,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
+use wraith_crypto::wire_enum;
 
 /// Longest message about a nameplate, and default length of contact messages, in bytes.
 pub const MAX_MESSAGE_LEN: usize = 409;
@@ -354,36 +355,21 @@ impl PlaceError {
     }
 }
 
-/// Reason why a joiner is refused. It is sent in one unauthenticated byte and is treated as such.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Refusal {
-    /// Another joiner was served.
-    Used = 1,
-    /// An earlier guess was wrong.
-    Burned = 2,
-    /// The code has expired.
-    Expired = 3,
-    /// This guess was wrong, which burns the code.
-    Wrong = 4,
-    /// The message is not a valid hello for this code: it is of the other direction, or malformed.
-    Unfit = 5,
-    /// The proof belongs to no exchange. The joiner needs a new code.
-    Unknown = 6,
-}
-
-impl Refusal {
-    /// Decodes a refusal.
-    pub const fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Used,
-            2 => Self::Burned,
-            3 => Self::Expired,
-            4 => Self::Wrong,
-            5 => Self::Unfit,
-            6 => Self::Unknown,
-            _ => return None,
-        })
+wire_enum! {
+    /// Reason why a joiner is refused. It is sent in one unauthenticated byte and is treated as such.
+    pub enum Refusal {
+        /// Another joiner was served.
+        Used = 1,
+        /// An earlier guess was wrong.
+        Burned = 2,
+        /// The code has expired.
+        Expired = 3,
+        /// This guess was wrong, which burns the code.
+        Wrong = 4,
+        /// The message is not a valid hello for this code: it is of the other direction, or malformed.
+        Unfit = 5,
+        /// The proof belongs to no exchange. The joiner needs a new code.
+        Unknown = 6,
     }
 }
 
@@ -433,11 +419,11 @@ mod tests {
     #[test]
     fn refusals_survive_the_wire() {
         for byte in 0..=u8::MAX {
-            if let Some(refusal) = Refusal::from_wire(byte) {
+            if let Some(refusal) = Refusal::from_byte(byte) {
                 assert_eq!(refusal as u8, byte);
             }
         }
-        assert_eq!(Refusal::from_wire(Refusal::Wrong as u8), Some(Refusal::Wrong));
+        assert_eq!(Refusal::from_byte(Refusal::Wrong.byte()), Some(Refusal::Wrong));
     }
 
     #[test]

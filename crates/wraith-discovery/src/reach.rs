@@ -5,13 +5,17 @@
 //! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*
 //! ```
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
 use crate::relay_addr::{MAX_RELAYS, RelayAddr};
 
 /// Most addresses in a message or record.
 pub(crate) const MAX_ADDRESSES: usize = 16;
+/// Length of an encoded address in bytes.
+pub(crate) const ADDRESS_LEN: usize = 19;
+
+/// Addresses of a listener, most useful first.
+pub type Addresses = Vec<SocketAddr>;
 
 /// Addresses and relays of a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +85,33 @@ impl From<Addresses> for Reach {
     fn from(addresses: Addresses) -> Self {
         Self { addresses, relays: Vec::new() }
     }
+}
+
+/// Encodes an address as in the handshake: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`.
+pub(crate) fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
+    let mut bytes = [0; ADDRESS_LEN];
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            bytes[0] = 4;
+            bytes[1..5].copy_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            bytes[0] = 6;
+            bytes[1..17].copy_from_slice(&ip.octets());
+        }
+    }
+    bytes[17..].copy_from_slice(&address.port().to_be_bytes());
+    bytes
+}
+
+/// Decodes an address. `None` if the family is unknown.
+pub(crate) fn decode_address(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
+    let ip = match bytes {
+        [4, a, b, c, d, ..] => IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)),
+        [6, rest @ ..] => IpAddr::V6(Ipv6Addr::from(*rest.first_chunk::<16>()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_be_bytes([bytes[17], bytes[18]])))
 }
 
 #[cfg(test)]

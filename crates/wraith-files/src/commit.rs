@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::beneath::open_child;
 use crate::error::{Context, Error, Result};
-use crate::hidden_names::{copy_name, replacement_name};
+use crate::hidden_names::{HiddenNames, copy_name, replacement_name};
 use crate::lock::lock;
 use crate::path::{RelPath, shown};
 use crate::source::Stamp;
@@ -324,4 +324,19 @@ pub(crate) fn remove_hidden(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) ->
         Err(Errno::NOENT) => Ok(()),
         done => done.context(path.as_bytes(), "remove its unfinished part"),
     }
+}
+
+/// Removes the files under one pair of names whose journal this process has locked.
+pub(crate) fn clear(
+    parent: &OwnedFd,
+    names: &HiddenNames,
+    journal: OwnedFd,
+    path: &RelPath,
+) -> Result<()> {
+    for name in [&names.part, &names.new_journal, &names.journal] {
+        remove_hidden(parent.as_fd(), name, path)?;
+    }
+    // Unlock only now that no other process can find it.
+    drop(journal);
+    Ok(())
 }

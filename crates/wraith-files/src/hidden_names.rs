@@ -6,6 +6,8 @@
 //!
 //! [`RelPath`]: crate::RelPath
 
+use rustix::fs::Mode;
+
 use crate::path::{JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX, RelPath, UnsafeName};
 
 impl RelPath {
@@ -14,6 +16,9 @@ impl RelPath {
         self.with_file_name(&copy_name(self.file_name(), number))
     }
 }
+
+/// Mode of hidden files: other users must not see unfinished content.
+pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Hidden names beside one file. `tag` distinguishes parts of the same name from different senders.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -57,6 +57,7 @@ mod lock;
 mod modes;
 mod only_writer;
 mod orphans;
+mod own_file;
 mod part_file;
 mod path;
 mod read;
@@ -77,6 +78,7 @@ mod tree;
 mod uncommitted_file;
 mod unfinished;
 mod walk;
+mod watch;
 mod write;
 
 pub use change::Change;
@@ -108,6 +110,7 @@ pub use tree::{POSITION_FREE_BYTES_MIN, Tree};
 pub use uncommitted_file::UncommittedFile;
 pub use unfinished::{UnfinishedFile, unfinished_files};
 pub use walk::{SkipReason, Skipped, Walk, WalkEntry, WalkSummary, root_name, root_path};
+pub use watch::FolderWatch;
 pub use write::MetadataErrors;
 
 /// The README example, compiled as a doc test.

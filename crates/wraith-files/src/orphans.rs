@@ -16,7 +16,7 @@ use crate::beneath::{DIR, open_child};
 use crate::commit::is_at;
 use crate::journal::Journal;
 use crate::lock::lock;
-use crate::part_file::is_private;
+use crate::own_file::is_private;
 use crate::path::{JOURNAL_SUFFIX, PART_SUFFIX};
 
 /// Maximum number of names read in one folder.

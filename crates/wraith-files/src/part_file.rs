@@ -18,8 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
-    Advice, FallocateFlags, FileType, OFlags, SeekFrom, Stat, fadvise, fallocate, fdatasync, fstat,
-    fstatfs, seek,
+    Advice, FallocateFlags, OFlags, SeekFrom, fadvise, fallocate, fdatasync, fstat, fstatfs, seek,
 };
 use rustix::io::Errno;
 
@@ -32,6 +31,7 @@ use crate::hidden_names::HiddenNames;
 use crate::interval_set::IntervalSet;
 use crate::journal::{Journal, JournalEntry};
 use crate::only_writer::OnlyWriter;
+use crate::own_file::is_own;
 use crate::path::{RelPath, shown};
 use crate::read::read_chunk;
 use crate::root_builder::RootBuilder;
@@ -455,29 +455,6 @@ impl Drop for PartFile {
 pub(crate) fn bytes_of(chunks: &Range<u64>, size: u64) -> Range<u64> {
     let at = |chunk: u64| size.min(chunk.saturating_mul(CHUNK_BYTES as u64));
     at(chunks.start)..at(chunks.end)
-}
-
-/// Returns true for a regular file of this user with only one name: writing to it changes nothing
-/// else.
-pub(crate) fn is_own(fd: &OwnedFd) -> bool {
-    fstat(fd).is_ok_and(|stat| is_own_file(&stat))
-}
-
-/// Like [`is_own`], and no other user may write to it, so its content comes from this user.
-pub(crate) fn is_private(fd: &OwnedFd) -> bool {
-    fstat(fd).is_ok_and(|stat| is_own_file(&stat) && stat.st_mode & 0o022 == 0)
-}
-
-fn is_own_file(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        && stat.st_nlink == 1
-        && stat.st_uid == rustix::process::geteuid().as_raw()
-}
-
-/// Returns device and inode.
-pub(crate) fn file_id(fd: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
-    let stat = fstat(fd)?;
-    Ok((stat.st_dev, stat.st_ino))
 }
 
 /// Opens a part for reading and writing, even if a killed process had already made it read-only for

@@ -13,14 +13,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, fdatasync, fstat, ftruncate, renameat, unlinkat};
 use rustix::io::Errno;
 
+use crate::commit::clear;
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
-use crate::hidden_names::HiddenNames;
+use crate::hidden_names::{HiddenNames, PRIVATE};
 use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
-use crate::part_file::{bytes_of, file_id};
+use crate::own_file::file_id;
+use crate::part_file::bytes_of;
 use crate::path::shown;
-use crate::resume::{PRIVATE, clear};
 use crate::small_file::create_hidden;
 
 /// Maximum number of ranges that a renewed journal lists (3 MiB). A sender that works in order

@@ -13,18 +13,19 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, OFlags, fstat, ftruncate, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::commit::{is_at, lock_file, remove_hidden};
+use crate::commit::{clear, is_at, lock_file};
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
-use crate::hidden_names::HiddenNames;
+use crate::hidden_names::{HiddenNames, PRIVATE};
 use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::mark_new;
-use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
+use crate::own_file::{file_id, is_own, is_private};
+use crate::part_file::{PartFile, open_part};
 use crate::path::{RelPath, shown};
 use crate::renew::renew;
 use crate::small_file::create_hidden;
@@ -166,21 +167,6 @@ pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) ->
     Ok(())
 }
 
-/// Removes the files under one pair of names whose journal this process has locked.
-pub(crate) fn clear(
-    parent: &OwnedFd,
-    names: &HiddenNames,
-    journal: OwnedFd,
-    path: &RelPath,
-) -> Result<()> {
-    for name in [&names.part, &names.new_journal, &names.journal] {
-        remove_hidden(parent.as_fd(), name, path)?;
-    }
-    // Unlock only now that no other process can find it.
-    drop(journal);
-    Ok(())
-}
-
 /// Inspects one pair of names and locks the journal there.
 fn find_part(
     parent: &Arc<OwnedFd>,
@@ -264,9 +250,6 @@ fn new_journal(
         Err(errno) => Err(Error::os(path.as_bytes(), "create its journal", errno)),
     }
 }
-
-/// Mode of hidden files: other users must not see unfinished content.
-pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Creates an empty part for a locked journal.
 fn create_part(

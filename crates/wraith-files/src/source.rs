@@ -35,6 +35,18 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// Returns the fields in their order, each big-endian: 48 bytes to hash.
+    pub fn to_bytes(&self) -> [u8; 48] {
+        let mut bytes = [0; 48];
+        let numbers = [self.dev, self.ino, self.size].map(u64::to_be_bytes);
+        bytes[..24].copy_from_slice(numbers.as_flattened());
+        for (time, bytes) in [self.mtime, self.ctime].iter().zip(bytes[24..].chunks_mut(12)) {
+            bytes[..8].copy_from_slice(&time.s.to_be_bytes());
+            bytes[8..].copy_from_slice(&time.ns.to_be_bytes());
+        }
+        bytes
+    }
+
     pub(crate) fn of(stat: &Stat) -> Self {
         let ctime = Mtime { s: stat.st_ctime, ns: stat.st_ctime_nsec as u32 };
         Self {

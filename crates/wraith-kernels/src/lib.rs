@@ -65,6 +65,8 @@ pub mod sm4;
 mod adx;
 #[cfg(all(any(feature = "aes", feature = "aes-gcm"), target_arch = "x86_64", feature = "simd"))]
 mod aes_expand;
+#[cfg(feature = "aes-gcm")]
+mod ghash_portable;
 #[cfg(all(feature = "keccak", target_arch = "x86_64", feature = "simd"))]
 mod keccak_vectors;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]

@@ -5,7 +5,8 @@ use std::fmt;
 use wraith_crypto::kdf;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::protection::CID_BYTES;
+/// Length of a connection ID in bytes.
+pub const CID_BYTES: usize = 8;
 
 /// Result of a handshake: the keys for [`crate::Sealer`] and [`crate::Opener`]. Wiped when dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]

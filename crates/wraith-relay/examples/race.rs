@@ -8,6 +8,9 @@
 //!
 //! The three processes share this machine's cores. A GiB is 2^30 bytes, a Gbit 10^9 bits.
 
+#[path = "../../wraith-transport/tests/it/support/pattern.rs"]
+mod pattern;
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -16,15 +19,13 @@ use std::time::Instant;
 
 use wraith_relay::{Limits, Options, RelayClient, RelayConfig, RelayTransport, Relays, Server};
 use wraith_transport::{
-    AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, SecretIdentity,
+    AccessKey, Addr, Config, Connection, Endpoint, EndpointConfig, SecretIdentity,
 };
+
+use pattern::{PIECE, Pattern};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Size of one write, as in a file transfer.
-const PIECE: usize = 256 * 1024;
-/// A prime, so that bytes in the wrong place differ whatever the piece size.
-const PERIOD: usize = 1_000_003;
 /// A benchmark needs no secrets.
 const RECEIVER_SEED: [u8; 32] = [2; 32];
 const MAILBOX_SECRET: [u8; 32] = [3; 32];
@@ -143,11 +144,11 @@ async fn receive(arguments: &Arguments, transport: &str, relay: SocketAddr) -> R
 /// Reads a stream to its end, verifies every byte, and sends the count back.
 async fn take(connection: &Connection) -> Result<()> {
     let (mut send, mut recv) = connection.accept_stream().await?;
-    let (pattern, mut offset) = (pattern(), 0_u64);
+    let (pattern, mut offset) = (Pattern::new(1), 0_u64);
     recv.set_low_watermark(PIECE / 4);
     while let Some(chunk) = recv.read_chunk().await? {
         for piece in chunk.chunks(PIECE) {
-            if slice(&pattern, offset, piece.len()) != *piece {
+            if pattern.slice(offset, piece.len()) != *piece {
                 return Err(format!("wrong bytes near {offset}").into());
             }
             offset += piece.len() as u64;
@@ -233,10 +234,10 @@ fn mailbox() -> Result<wraith_relay::Mailbox> {
 
 async fn give(connection: &Connection, bytes: u64) -> Result<()> {
     let (mut send, mut recv) = connection.open_stream().await?;
-    let (pattern, mut offset) = (pattern(), 0);
+    let (pattern, mut offset) = (Pattern::new(1), 0);
     while offset < bytes {
         let piece = (bytes - offset).min(PIECE as u64) as usize;
-        send.write_chunks([slice(&pattern, offset, piece)]).await?;
+        send.write_chunks([pattern.slice(offset, piece)]).await?;
         offset += piece as u64;
     }
     send.finish()?;
@@ -246,23 +247,4 @@ async fn give(connection: &Connection, bytes: u64) -> Result<()> {
         return Err("the other side has another number of bytes".into());
     }
     Ok(())
-}
-
-fn pattern() -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes: Vec<u8> = (0..PERIOD)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        })
-        .collect();
-    bytes.extend_from_within(..PIECE);
-    bytes.into()
-}
-
-fn slice(pattern: &Bytes, offset: u64, len: usize) -> Bytes {
-    let start = (offset % PERIOD as u64) as usize;
-    pattern.slice(start..start + len)
 }

@@ -3,25 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use data_encoding::HEXLOWER;
 use thiserror::Error;
 
 use crate::frame::Refusal;
-use crate::tls::Pin;
-
-/// The relay's key differs from the pinned one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the relay has another key than expected ({} instead of {}): it was set up again, or an attacker intercepts the connection",
-    HEXLOWER.encode(&.found[..8]),
-    HEXLOWER.encode(&.expected[..8])
-)]
-pub struct PinMismatch {
-    /// The pinned key.
-    pub expected: Pin,
-    /// The relay's actual key.
-    pub found: Pin,
-}
+use crate::tls::PinMismatch;
 
 /// Reason why a relay cannot be used.
 #[derive(Debug, Error)]

@@ -1,4 +1,6 @@
-//! A relay for two machines that cannot reach each other directly, with its client (SPEC §13).
+//! The servers: a relay for two machines that cannot reach each other directly (SPEC §13), and the
+//! [`rendezvous`] at which the two sides of a code meet (SPEC §11.5). The crate also has the relay's
+//! client.
 //!
 //! ```text
 //! one endpoint ── Relays (its mover) ══ UDP, or TLS ══▶ Server ◀══ UDP, or TLS ══ Relays ── the other endpoint
@@ -25,9 +27,12 @@ mod frame_stream;
 #[doc(hidden)]
 pub mod fuzz;
 mod header;
+mod lock;
+mod metrics;
 mod outbox;
 mod proof;
 mod random;
+pub mod rendezvous;
 mod server;
 mod tls;
 mod wire;
@@ -36,12 +41,13 @@ pub use client::{
     ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, KIND, RelayClient, RelayConfig,
     RelayTransport, Relays, Status, UdpAssociation,
 };
-pub use error::{PinMismatch, RelayError, StartError};
+pub use error::{RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
+pub use metrics::Counter;
 pub use proof::Token;
-pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
-pub use tls::Pin;
+pub use server::{Admission, Certificate, Limits, Metrics, Options, Server, Timeouts};
+pub use tls::{Pin, PinMismatch};
 pub use wraith_discovery::{
     Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,
 };

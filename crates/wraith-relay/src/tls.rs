@@ -11,6 +11,7 @@
 use std::io;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -23,11 +24,24 @@ use rustls::{
 use wraith_crypto::equal;
 use wraith_crypto::hash::Sha256;
 
-use crate::error::PinMismatch;
 use wraith_discovery::PIN_LEN as PIN_BYTES;
 
 /// Identifies the key of a relay's certificate.
 pub type Pin = [u8; PIN_BYTES];
+
+/// The relay's key differs from the pinned one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the relay has another key than expected ({} instead of {}): it was set up again, or an attacker intercepts the connection",
+    HEXLOWER.encode(&.found[..8]),
+    HEXLOWER.encode(&.expected[..8])
+)]
+pub struct PinMismatch {
+    /// The pinned key.
+    pub expected: Pin,
+    /// The relay's actual key.
+    pub found: Pin,
+}
 
 /// Returns the pin of a certificate.
 ///

@@ -41,36 +41,36 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Defines the enum of one kind of algorithm. `$kind` is its name in errors; each line is a
-/// variant, its name and its standard.
+/// Defines the enum of one kind of algorithm. `$kind` is its name in errors. Each block has a
+/// standard and its algorithms: variants with their names.
 macro_rules! algorithms {
     (
         $(#[$meta:meta])*
         $kind:literal;
-        $( $(#[$variant_meta:meta])* $variant:ident = $name:literal, $standard:literal; )+
+        $( $standard:literal { $( $(#[$variant_meta:meta])* $variant:ident = $name:literal, )+ } )+
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Algorithm {
-            $( $(#[$variant_meta])* #[doc = concat!($name, " (", $standard, ").")] $variant, )+
+            $($( $(#[$variant_meta])* #[doc = concat!($name, " (", $standard, ").")] $variant, )+)+
         }
 
         impl Algorithm {
             /// Every algorithm of this kind.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            pub const ALL: &'static [Self] = &[$($(Self::$variant),+),+];
 
             /// Returns the name. `FromStr` accepts it in any case, with or without `-`, `_`, `/`
             /// and spaces.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
+                match self { $($(Self::$variant => $name),+),+ }
             }
 
             /// Returns the standard that defines it.
             #[must_use]
             pub const fn standard(self) -> &'static str {
-                match self { $(Self::$variant => $standard),+ }
+                match self { $( $(Self::$variant)|+ => $standard ),+ }
             }
         }
 

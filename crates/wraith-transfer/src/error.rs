@@ -8,7 +8,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::{fmt, io};
 
-use minicbor::{Decode, Encode};
 use thiserror::Error;
 use wraith_core::CloseReason;
 use wraith_files::UnsafeName;
@@ -16,6 +15,7 @@ use wraith_files::UnsafeName;
 use crate::limits::REASON_BYTES_MAX;
 use crate::local_folders::LocalFolders;
 use crate::lost_reason::LostReason;
+use crate::role::Role;
 
 /// Close codes of SPEC §10.8.
 pub mod close {
@@ -51,38 +51,6 @@ pub mod close {
     pub const PANICKED: u64 = 0x10e;
     /// First code of a transfer; lower ones belong to the connection.
     pub(super) const FIRST: u64 = 0x100;
-}
-
-/// The two ends of a transfer, independent of which side dialled. Each index is the role's number
-/// in Hello (SPEC §10.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
-pub enum Role {
-    /// Offers files.
-    #[n(1)]
-    Sender,
-    /// Fetches files.
-    #[n(2)]
-    Receiver,
-}
-
-impl Role {
-    /// Returns the other end.
-    pub fn peer(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-        })
-    }
 }
 
 /// Why a transfer did not complete.

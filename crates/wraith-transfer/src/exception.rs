@@ -1,5 +1,7 @@
 //! Results of files, and the reasons why a receiver lacks an entry of the offer (SPEC §10.7).
 
+use wraith_crypto::wire_enum;
+
 /// Result of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStatus {
@@ -40,20 +42,21 @@ impl FileStatus {
     }
 }
 
-/// Why the receiver lacks an entry. The number is signed in the receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Exception {
-    /// Another object has its name at the receiver and was kept.
-    Skipped = 1,
-    /// The file changed at the sender during reading.
-    Changed = 2,
-    /// The sender could not read it.
-    Unreadable = 3,
-    /// An earlier part no longer matched the file.
-    Stale = 4,
-    /// The receiver could not put it in place.
-    Blocked = 5,
+wire_enum! {
+    /// Why the receiver lacks an entry. The number is signed in the receipt.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Exception {
+        /// Another object has its name at the receiver and was kept.
+        Skipped = 1,
+        /// The file changed at the sender during reading.
+        Changed = 2,
+        /// The sender could not read it.
+        Unreadable = 3,
+        /// An earlier part no longer matched the file.
+        Stale = 4,
+        /// The receiver could not put it in place.
+        Blocked = 5,
+    }
 }
 
 impl Exception {
@@ -63,12 +66,12 @@ impl Exception {
 
     /// Returns the number used on the wire and under the signature.
     pub const fn number(self) -> u8 {
-        self as u8
+        self.byte()
     }
 
     /// Returns the variant for `number`, if there is one.
     pub fn from_number(number: u64) -> Option<Self> {
-        Self::ALL.into_iter().find(|exception| u64::from(exception.number()) == number)
+        Self::from_byte(number.try_into().ok()?)
     }
 
     /// Returns the corresponding result of a file.

@@ -46,6 +46,7 @@ mod receipt;
 mod receive;
 pub mod record;
 mod record_buffer;
+mod role;
 mod send;
 mod session;
 mod stream_kind;
@@ -54,7 +55,7 @@ mod wanted;
 pub use cancel::{Cancel, CancelSubscription};
 pub use content_digest::ContentDigest;
 pub use dialler_hello::{receive_dialler_hello, send_dialler_hello};
-pub use error::{IoFailure, Role, TransferError, close};
+pub use error::{IoFailure, TransferError, close};
 pub use events::{Event, Events, InPlace};
 pub use exception::{Exception, FileStatus};
 pub use lost_reason::LostReason;
@@ -67,6 +68,7 @@ pub use receive::{
     Action, Conflicts, Decide, Decision, Planned, Preview, PreviewOutcome, Previewed, Proposal,
     ReceiveOptions, ReceiveReport, Shown, StreamTarget, receive,
 };
+pub use role::Role;
 pub use send::{SendOptions, SendReport, SentRoots, StreamSource, serve};
 pub use stream_kind::StreamKind;
 pub use wraith_files::{Change, Entry, Kind, OnConflict, RelPath, Root, Tree};

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use wraith_core::CloseReason;
 
-use crate::error::Role;
+use crate::role::Role;
 
 /// Why the connection of a transfer was lost. Neither user nor program ended it, so it may be
 /// restored. Later versions add reasons.

@@ -4,6 +4,7 @@
 //! buffer, and the receiver uses it in the receive blocks (`record_buffer.rs`), both without a
 //! copy.
 
+use wraith_crypto::wire_enum;
 use wraith_files::{CHUNK_BYTES, Change, Root};
 
 use crate::message::Malformed;
@@ -17,52 +18,31 @@ pub const RECORD_BODY_BYTES_MAX: usize = CHUNK_BYTES;
 /// kinds of transfers need the same memory.
 pub const STREAM_PIECE_BYTES_MAX: usize = 256 * 1024;
 
-/// Type of a record: its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum RecordKind {
-    /// A file of at most one chunk.
-    Whole = 1,
-    /// One chunk of a larger file.
-    Chunk = 2,
-    /// Chunks of zeros.
-    Hole = 3,
-    /// The end of a file.
-    End = 4,
-    /// The sender reads without sending.
-    Pulse = 5,
-    /// Pieces of a file.
-    Sketch = 6,
-    /// Chaining values of chunks.
-    Proofs = 7,
-    /// Bytes of one chunk.
-    Patch = 8,
-    /// A file of at most one chunk, sent before it is requested.
-    Pushed = 9,
+wire_enum! {
+    /// Type of a record: its first byte.
+    pub enum RecordKind {
+        /// A file of at most one chunk.
+        Whole = 1,
+        /// One chunk of a larger file.
+        Chunk = 2,
+        /// Chunks of zeros.
+        Hole = 3,
+        /// The end of a file.
+        End = 4,
+        /// The sender reads without sending.
+        Pulse = 5,
+        /// Pieces of a file.
+        Sketch = 6,
+        /// Chaining values of chunks.
+        Proofs = 7,
+        /// Bytes of one chunk.
+        Patch = 8,
+        /// A file of at most one chunk, sent before it is requested.
+        Pushed = 9,
+    }
 }
 
 impl RecordKind {
-    /// Returns the byte used on the wire.
-    pub const fn byte(self) -> u8 {
-        self as u8
-    }
-
-    /// Returns the type for `byte`.
-    pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
-        Ok(match byte {
-            1 => Self::Whole,
-            2 => Self::Chunk,
-            3 => Self::Hole,
-            4 => Self::End,
-            5 => Self::Pulse,
-            6 => Self::Sketch,
-            7 => Self::Proofs,
-            8 => Self::Patch,
-            9 => Self::Pushed,
-            _ => return Err(Malformed("record type")),
-        })
-    }
-
     /// Returns the length of the header in bytes, including the type byte.
     pub const fn header_len(self) -> usize {
         match self {
@@ -76,44 +56,29 @@ impl RecordKind {
     }
 }
 
+fn kind_of(byte: u8) -> Result<RecordKind, Malformed> {
+    RecordKind::from_byte(byte).ok_or(Malformed("record type"))
+}
+
 /// Length of the header of a whole or pushed file, in bytes.
 pub const WHOLE_HEADER_BYTES: usize = 1 + 4 + 4 + 32;
 
 /// Length of the longest header, that of a chunk, in bytes.
 pub const HEADER_BYTES_MAX: usize = 1 + 4 + 8 + 4 + 32;
 
-/// How a file ended at the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Ending {
-    /// The root covers the file as announced in the manifest.
-    Complete = 0,
-    /// The file changed during reading; the content sent is a mixture.
-    Changed = 1,
-    /// The file could not be read.
-    Unreadable = 2,
-    /// The file has the root that the receiver named.
-    Identical = 3,
-    /// The file was only compared, and has another root than the receiver named.
-    Different = 4,
-}
-
-impl Ending {
-    /// Returns the byte used on the wire.
-    pub const fn byte(self) -> u8 {
-        self as u8
-    }
-
-    /// Returns the ending for `byte`.
-    pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
-        Ok(match byte {
-            0 => Self::Complete,
-            1 => Self::Changed,
-            2 => Self::Unreadable,
-            3 => Self::Identical,
-            4 => Self::Different,
-            _ => return Err(Malformed("file ending")),
-        })
+wire_enum! {
+    /// How a file ended at the sender.
+    pub enum Ending {
+        /// The root covers the file as announced in the manifest.
+        Complete = 0,
+        /// The file changed during reading; the content sent is a mixture.
+        Changed = 1,
+        /// The file could not be read.
+        Unreadable = 2,
+        /// The file has the root that the receiver named.
+        Identical = 3,
+        /// The file was only compared, and has another root than the receiver named.
+        Different = 4,
     }
 }
 
@@ -160,14 +125,14 @@ pub enum Header {
 impl Header {
     /// Returns the header length of a record that starts with `byte`.
     pub fn len_of(byte: u8) -> Result<usize, Malformed> {
-        RecordKind::from_byte(byte).map(RecordKind::header_len)
+        Ok(kind_of(byte)?.header_len())
     }
 
     /// Parses exactly the bytes of one header ([`Self::len_of`]).
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(bytes);
         let [kind] = fields.take()?;
-        let header = match RecordKind::from_byte(kind)? {
+        let header = match kind_of(kind)? {
             RecordKind::Whole => {
                 Self::Whole { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? }
             }
@@ -183,7 +148,7 @@ impl Header {
             RecordKind::End => {
                 let entry = fields.u32()?;
                 let [ending] = fields.take()?;
-                let ending = Ending::from_byte(ending)?;
+                let ending = Ending::from_byte(ending).ok_or(Malformed("file ending"))?;
                 Self::End { entry, ending, chunks: fields.u64()?, root: fields.take()? }
             }
             RecordKind::Pulse => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },

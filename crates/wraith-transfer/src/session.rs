@@ -23,12 +23,13 @@ use wraith_transport::{
 };
 
 use crate::cancel::{Cancel, CancelSubscription};
-use crate::error::{Role, TransferError, close, shown};
+use crate::error::{TransferError, close, shown};
 use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
 use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::lost_reason::LostReason;
 use crate::message::Offer;
+use crate::role::Role;
 
 /// Interval of the stall check: the maximum delay in detecting a stall.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);

@@ -13,6 +13,9 @@
 //! The receiver compares every byte (about 0.1 ns per byte, which the measured times include). A
 //! GiB is 2^30 bytes, a Gbit 10^9 bits.
 
+#[path = "../tests/it/support/pattern.rs"]
+mod pattern;
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -22,16 +25,14 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use wraith_core::Algorithm;
 use wraith_transport::{
-    AccessKey, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream,
-    SecretIdentity, SendStream, block_on,
+    AccessKey, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
+    SendStream, block_on,
 };
+
+use pattern::{PIECE, Pattern};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Bytes of one write, as in a file transfer.
-const PIECE: usize = 256 * 1024;
-/// A prime, so that misplaced bytes differ for every piece size.
-const PERIOD: usize = 1_000_003;
 /// Identity of the server; a benchmark has no secrets.
 const SERVER_SEED: [u8; 32] = [2; 32];
 
@@ -141,13 +142,13 @@ fn accept_all(endpoint: &Endpoint) {
 
 /// Reads a stream to its end and compares every byte. Answers with the byte count and the CPU time.
 async fn receive((mut send, mut recv): (SendStream, RecvStream)) -> Result<()> {
-    let pattern = pattern();
+    let pattern = Pattern::new(1);
     let started = cpu_time();
     let mut offset = 0_u64;
     recv.set_low_watermark(PIECE / 4);
     while let Some(chunk) = recv.read_chunk().await? {
         for piece in chunk.chunks(PIECE) {
-            if slice(&pattern, offset, piece.len()) != *piece {
+            if pattern.slice(offset, piece.len()) != *piece {
                 return Err(format!("wrong bytes near {offset}").into());
             }
             offset += piece.len() as u64;
@@ -220,12 +221,12 @@ fn round(options: &Options, connection: &Connection) -> Result<()> {
 
 /// Sends `len` bytes on a new stream. Returns the CPU time of the peer.
 async fn send_stream(connection: &Connection, len: u64) -> Result<Duration> {
-    let pattern = pattern();
+    let pattern = Pattern::new(1);
     let (mut send, mut recv) = connection.open_stream().await?;
     let mut offset = 0;
     while offset < len {
         let piece = (len - offset).min(PIECE as u64);
-        send.write_chunks([slice(&pattern, offset, piece as usize)]).await?;
+        send.write_chunks([pattern.slice(offset, piece as usize)]).await?;
         offset += piece;
     }
     send.finish()?;
@@ -274,25 +275,6 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn pattern() -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes: Vec<u8> = (0..PERIOD)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        })
-        .collect();
-    bytes.extend_from_within(..PIECE);
-    bytes.into()
-}
-
-fn slice(pattern: &Bytes, offset: u64, len: usize) -> Bytes {
-    let start = (offset % PERIOD as u64) as usize;
-    pattern.slice(start..start + len)
 }
 
 /// Returns the CPU time of this process, user and system.

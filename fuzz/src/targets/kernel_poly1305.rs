@@ -5,7 +5,8 @@
 //! 2^26 at the end of `poly1305_combine`. An example is r = 1, s = 0, 32 bytes of zeros, fc, 15 bytes
 //! of ff, and 16 bytes of zeros. `kernel_chacha` compares the whole AEAD with AWS-LC.
 
-use wraith_kernels::poly1305::{tag, tag_by_vectors};
+use wraith_kernels::chacha20_poly1305::poly1305_tag;
+use wraith_kernels::poly1305::tag;
 
 use crate::guarded::Buffer;
 use crate::input::Input;
@@ -34,7 +35,7 @@ pub(crate) fn run(input: &[u8]) {
     let (before, text) = text.split_at(before * BLOCK);
     let vectors = |before: &[u8], text: &[u8]| {
         let (before, text) = (Buffer::new(before_place, before), Buffer::new(place, text));
-        fastest(|| tag_by_vectors(&key, &before, &text, *last, piece))
+        fastest(|| poly1305_tag(&key, &before, &text, *last, piece))
     };
     let Some(found) = vectors(before, text) else { return };
     assert_eq!(found, expected, "the vectors");

@@ -5,8 +5,13 @@ use std::fmt::Write as _;
 
 use crate::cell::{Cell, Condition, millis};
 use crate::contender::Contender;
-use crate::repeat::{CLOSE, RUNS};
 use crate::report::Row;
+
+/// Share of the baseline's goodput below which a cell is run again. It is slightly above the share
+/// below which the cell is reported as lost, so that good luck is repeated as well as bad luck.
+pub const CLOSE: f64 = 0.97;
+/// Number of runs of a close cell; odd.
+pub const RUNS: u32 = 5;
 
 /// Share of the baseline's goodput below which a cell counts as lost.
 pub const BEHIND: f64 = 0.95;

@@ -7,16 +7,10 @@
 use std::collections::HashSet;
 
 use crate::cell::Cell;
-use crate::compare::compare;
+use crate::compare::{CLOSE, RUNS, compare};
 use crate::contender::Contender;
 use crate::report::Row;
 use crate::run::{Figures, run_all};
-
-/// Share of the baseline's goodput below which a cell is run again. It is slightly above the share
-/// below which the cell is reported as lost, so that good luck is repeated as well as bad luck.
-pub const CLOSE: f64 = 0.97;
-/// Number of runs of a close cell; odd.
-pub const RUNS: u32 = 5;
 
 /// Runs the cells in which our default is not clearly ahead with further seeds, and keeps the
 /// median of all runs. It does the same if a row already has its further runs, from an earlier

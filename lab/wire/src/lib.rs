@@ -23,6 +23,7 @@ pub mod distributions;
 pub mod driver;
 pub mod finding;
 pub mod others;
+pub mod outcome;
 pub mod outside;
 pub mod report;
 pub mod run;

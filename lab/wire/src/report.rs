@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::checks::censor::RULES;
 use crate::distributions::{normal, sigmas};
 use crate::finding::{Figure, JudgedFinding};
-use crate::run::Outcome;
+use crate::outcome::Outcome;
 
 /// Maximum number of failures shown for one test.
 const FAILURES_SHOWN: usize = 8;

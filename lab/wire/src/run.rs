@@ -7,7 +7,8 @@ use crate::checks::winnowing::Winnowed;
 use crate::checks::{censor, early};
 use crate::controls::{CONTROLS, Material, Recorded};
 use crate::driver::{self, Load};
-use crate::finding::{Finding, JudgedFinding, judge};
+use crate::finding::{Finding, judge};
+use crate::outcome::Outcome;
 use crate::outside::ExternalTesters;
 use crate::suite::{self, Observer, generator};
 use crate::{others, report};
@@ -67,27 +68,6 @@ pub const SMALL: Form = Form {
     kept: 4,
     unrepeatable: false,
 };
-
-/// Results of a run.
-#[derive(Debug)]
-pub struct Outcome {
-    /// All figures.
-    pub judged: Vec<JudgedFinding>,
-    /// Each control, and the tests that caught it.
-    pub controls: Vec<(&'static str, Vec<&'static str>)>,
-    /// Notes: recorded and skipped data, and results that are reported and not judged.
-    pub notes: Vec<String>,
-    /// Whether an external program found a fault.
-    pub failed_outside: bool,
-}
-
-impl Outcome {
-    /// Returns whether all figures pass and all controls are caught.
-    pub fn is_good(&self) -> bool {
-        let caught = self.controls.iter().all(|(_, tests)| !tests.is_empty());
-        caught && !self.failed_outside && self.judged.iter().all(|judged| judged.passed)
-    }
-}
 
 /// Records and tests all populations, and proves with controls that the tests detect mistakes.
 ///

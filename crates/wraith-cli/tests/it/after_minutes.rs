@@ -12,7 +12,7 @@ use crate::lying::receiver::Dialler;
 use crate::silent_peer::{offered, receiver_that};
 use crate::sleep::sleeps;
 use crate::support::disk_image::{FileSystem, disk, images, succeeds};
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World};
 use wraith_discovery::Ticket;
 use wraith_transfer::limits::STALL_TIMEOUT;
 
@@ -36,8 +36,7 @@ impl Drop for Frozen<'_> {
 fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
     let (world, images) = (World::new(), images());
     let Some(_disk) = disk(FileSystem::Ext4, &world.target(), images.path()) else { return };
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000_000);
+    let film = world.file("film.mov", 1, 100_000_000);
     let mut sender = world.send_with(&[&film], &["--reconnect", "0", "--rate", "20M"]);
     let mut receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
     receiver.event("progress");
@@ -56,9 +55,7 @@ fn a_disk_that_stands_still_for_two_minutes_is_waited_for() {
 
 /// The network works, but no data arrives.
 fn give_up(process: Process) {
-    let outcome = process.finish();
-    let error = outcome.expect_error(6);
-    assert!(error["message"].as_str().unwrap().contains("120"), "{error}");
+    process.finish().expect_message(6, "120");
 }
 
 #[test]
@@ -75,9 +72,7 @@ fn a_peer_that_stalls_in_a_transfer_is_given_up_after_two_minutes() {
             });
         });
         scope.spawn(|| {
-            let world = World::new();
-            let film = world.source().join("film.mov");
-            tree::file(&film, 1, 100_000_000);
+            let (world, film) = World::with_file("film.mov", 1, 100_000_000);
             let mut sender = world.send_with(&[&film], &["--reconnect", "0"]);
             let ticket: Ticket = sender.ticket().parse().unwrap();
             let mut liar = Dialler::new(1).accept(&ticket);

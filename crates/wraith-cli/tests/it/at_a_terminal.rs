@@ -5,9 +5,7 @@ use crate::support::{World, lan, tree};
 
 #[test]
 fn the_question_of_an_offer_is_answered_with_y() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
@@ -23,9 +21,7 @@ fn the_question_of_an_offer_is_answered_with_y() {
 
 #[test]
 fn ctrl_c_at_the_question_ends_with_130() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
@@ -54,9 +50,7 @@ fn arrow_keys_leave_nothing_in_the_code() {
 fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
     let _network = lan::own_network();
     for (options, has_picture) in [(&[][..], false), (&["--qr"], true), (&["--ticket"], true)] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1_000_000);
+        let (world, film) = World::with_file("film.mov", 1, 1_000_000);
         let mut command = world.wraith("sender");
         command.args(["send", "--lan", "lo"]).args(options).arg(&film);
         let mut sender = Terminal::start(&mut command, 60, 120);
@@ -79,9 +73,7 @@ fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
 
 #[test]
 fn input_typed_before_the_question_does_not_accept_an_offer() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     // The offer cannot arrive before everything is typed.

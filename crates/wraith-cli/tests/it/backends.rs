@@ -7,9 +7,7 @@ use crate::support::{Outcome, Process, World, tree, unchecked};
 
 /// Sends a file with a variable on one side. Returns the outcomes of both sides.
 fn transfer(with: (&str, &str, &str), more: &[&str]) -> (Outcome, Outcome) {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let command = |side: &str| {
         let mut command = world.wraith(side);
         if with.0 == side {

@@ -56,9 +56,7 @@ fn touch(victim: &Path) {
 
 #[test]
 fn a_file_whose_attributes_change_while_it_is_sent_arrives() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 20 << 20);
+    let (world, film) = World::with_file("film.mov", 1, 20 << 20);
     let mut sender = world.send_with(&[&film], &["--rate", "10M"]);
     let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target(), "film.mov", 2);
@@ -70,9 +68,7 @@ fn a_file_whose_attributes_change_while_it_is_sent_arrives() {
 
 #[test]
 fn a_file_with_new_content_and_its_old_times_is_reported() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 20 << 20);
+    let (world, film) = World::with_file("film.mov", 1, 20 << 20);
     let modified = fs::metadata(&film).unwrap().modified().unwrap();
     let mut sender = world.send_with(&[&film], &["--rate", "10M"]);
     let receiver = world.receive(&sender.ticket());
@@ -102,9 +98,7 @@ fn a_file_that_grows_is_reported_and_not_kept() {
 
 #[test]
 fn the_sender_of_a_growing_log_is_shown_the_way_through_a_pipe() {
-    let world = World::new();
-    let log = world.source().join("app.log");
-    tree::file(&log, 1, 20 << 20);
+    let (world, log) = World::with_file("app.log", 1, 20 << 20);
     let mut sender = world.wraith("sender");
     sender.args(["send", "--ticket", "--quiet", "--rate", "10M"]).arg(&log);
     let mut sender = sender.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -170,9 +164,7 @@ fn a_file_replaced_while_it_is_sent_is_reported() {
 fn a_deleted_source_or_target_ends_the_transfer_early() {
     const BYTES: u64 = 40_000_000;
     for is_target in [false, true] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, BYTES as usize);
+        let (world, film) = World::with_file("film.mov", 1, BYTES as usize);
         let mut sender = world.send_with(&[&film], &["--rate", "4MB", "--reconnect", "0"]);
         let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
         wait_until_verified(&world.target(), "film.mov", 1);

@@ -28,8 +28,7 @@ fn transfer_with(difference: i64, is_senders: bool, by_ticket: bool) {
     let world = World::new();
     let Some(clock) = TestClock::new(&world) else { return };
     clock.set(difference);
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let film = world.file("film.mov", 1, 1_000_000);
     let place: &[&str] = if by_ticket { &["--ticket"] } else { &["--lan", "lo"] };
     let mut command = send(&world, &film, place);
     let mut sender =
@@ -69,8 +68,7 @@ fn a_clock_that_is_stepped_while_the_sender_waits_does_not_matter() {
     for difference in [-24 * 3600, 24 * 3600] {
         let world = World::new();
         let Some(clock) = TestClock::new(&world) else { return };
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1_000_000);
+        let film = world.file("film.mov", 1, 1_000_000);
         let mut command = send(&world, &film, &["--ticket"]);
         let mut sender = Process::start("send", clock.of(&mut command));
         let ticket = sender.ticket();

@@ -24,7 +24,7 @@ impl Contacts {
         let world = World::new();
         let clock = TestClock::new(&world)?;
         clock.set(difference);
-        tree::file(&world.source().join("film.mov"), 1, 1_000_000);
+        world.file("film.mov", 1, 1_000_000);
         world.know("receiver", "sender", None);
         Some(Self { world, clock, is_senders })
     }
@@ -135,8 +135,7 @@ fn a_resumed_send_goes_on_whatever_the_clocks_show() {
     for difference in [-91, 3 * HOUR, -10 * YEAR, 10 * YEAR] {
         let world = World::new();
         let Some(clock) = TestClock::new(&world) else { return };
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1_000_000);
+        let film = world.file("film.mov", 1, 1_000_000);
         let mut first = world.send(&[&film]);
         let ticket = first.ticket();
         first.kill();

@@ -21,9 +21,7 @@ enum Machine {
 }
 
 fn film(world: &World) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 fn relay(command: &mut Command) -> (Process, String) {

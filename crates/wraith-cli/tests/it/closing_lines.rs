@@ -32,9 +32,7 @@ fn closed(folder: &Path) {
 
 #[test]
 fn present_files_are_up_to_date_on_both_sides() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     fs::copy(&film, world.target().join("film.mov")).unwrap();
     for (said, code) in transfer(&world, &film, &[]) {
         assert_eq!(code, 0, "{said}");
@@ -44,9 +42,7 @@ fn present_files_are_up_to_date_on_both_sides() {
 
 #[test]
 fn failed_files_are_reported_once_and_not_counted_as_received() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("a"), 1, 200_000);
+    let (world, root) = World::with_tree("tree", &[("a", 200_000)]);
     closed(&world.target().join("tree"));
     let [(sent, sent_code), (received, code)] = transfer(&world, &root, &[]);
     assert_eq!((sent_code, code), (10, 10), "{sent}\n{received}");
@@ -58,10 +54,7 @@ fn failed_files_are_reported_once_and_not_counted_as_received() {
 
 #[test]
 fn files_beside_a_failed_one_are_counted_alone() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("blocked/large"), 1, 200_000);
-    tree::file(&root.join("small"), 2, 1000);
+    let (world, root) = World::with_tree("tree", &[("blocked/large", 200_000), ("small", 1000)]);
     closed(&world.target().join("tree/blocked"));
     tree::set_mode(&world.target().join("tree"), 0o777);
     let [(sent, _), (received, code)] = transfer(&world, &root, &[]);
@@ -84,9 +77,7 @@ fn a_file_that_is_left_as_it_was_is_one_file() {
 
 #[test]
 fn a_dry_run_does_not_call_a_copy_with_another_time_something_else() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     fs::write(world.target().join("film.mov"), fs::read(&film).unwrap()).unwrap();
     let long_ago = std::time::SystemTime::UNIX_EPOCH;
     let there = fs::File::options().write(true).open(world.target().join("film.mov")).unwrap();
@@ -107,9 +98,7 @@ fn both_sides_report_that_the_disk_was_not_awaited() {
     for (at_receiver, words) in
         [(&["--no-sync"][..], ", verified, not yet on disk."), (&[], ", verified.")]
     {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 3_000_000);
+        let (world, film) = World::with_file("film.mov", 1, 3_000_000);
         for (said, code) in transfer(&world, &film, at_receiver) {
             assert_eq!(code, 0, "{said}");
             assert!(said.contains(words), "{said}");
@@ -119,9 +108,7 @@ fn both_sides_report_that_the_disk_was_not_awaited() {
 
 #[test]
 fn a_sender_that_does_not_wait_for_the_disk_spares_the_receiver_it_too() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut sender = world.send_with(&[&film], &["--no-sync"]);
     let received = world.receive(&sender.ticket()).finish();
     for outcome in [received, sender.finish()] {

@@ -9,9 +9,7 @@ use wraith_discovery::Code;
 const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Starts a receiver that asks whether to accept. Returns it with the pipe for its answer.
@@ -52,9 +50,7 @@ fn wrong_words_burn_the_code_and_both_sides_say_so() {
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
     let code = sender.code();
-    let received = world.receive_with(&other_words(&code), LOOPBACK).finish();
-    let error = received.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("burned"), "{error}");
+    world.receive_with(&other_words(&code), LOOPBACK).finish().expect_message(5, "burned");
     let sent = sender.finish();
     let error = sent.expect_error(5);
     assert!(error["message"].as_str().unwrap().contains("wrong words"), "{error}");
@@ -112,9 +108,7 @@ fn a_code_that_was_used_is_refused_while_the_sender_is_there() {
     sender.event("connected");
     let mut command = world.wraith("two");
     command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).args(LOOPBACK);
-    let late = Process::start("receive", command.arg(&code)).finish();
-    let error = late.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    Process::start("receive", command.arg(&code)).finish().expect_message(5, "used");
     answer.write_all(b"y\n").unwrap();
     winner.finish().expect_exit(0);
     sender.finish().expect_exit(0);
@@ -143,9 +137,7 @@ fn an_unused_code_expires() {
     let world = World::new();
     let mut sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--expires", "1"]].concat());
     let code = sender.code();
-    let sent = sender.finish();
-    let error = sent.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("expired"), "{error}");
+    sender.finish().expect_message(3, "expired");
     world.receive_with(&code, &[LOOPBACK, &["--timeout", "1"]].concat()).finish().expect_error(3);
 }
 

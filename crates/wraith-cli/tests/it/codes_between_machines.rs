@@ -5,9 +5,7 @@ use crate::support::cable::Cable;
 use crate::support::{self, Process, World, tree};
 
 fn transfer_over(cable: &Cable) {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--lan", "all"]).arg(&film);
     let mut sender = Process::start("send", &mut cable.at(0, &send));
@@ -27,9 +25,7 @@ fn transfer_over(cable: &Cable) {
 /// The same with a code that the receiver makes. It dials the address from which the sender's
 /// ticket came.
 fn transfer_by_a_code_of_the_receiver(cable: &Cable) {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut receive = world.wraith("receiver");
     receive
         .args(["receive", "--json", "--yes", "--code", "--lan", "all", "-o"])

@@ -126,9 +126,7 @@ fn a_short_code_is_silent_to_every_other_network_and_stays_good() {
     let Some(routed) = Routed::new() else {
         return support::skipped("network namespaces need root and ip");
     };
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--lan", "all"]).arg(&film);
     let mut sender = Process::start("send", &mut inside(&routed.sender, &send));

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::pages::{commands, has, run};
-use crate::support::{World, tree};
+use crate::support::World;
 
 /// Returns a program's complaint about its standard input.
 fn complaint(command: &mut Command, input: &str) -> Option<String> {
@@ -214,8 +214,7 @@ fn bash_completes_the_ids_of_received_lists() {
         return;
     }
     let path = path_with_program(&world);
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let film = world.file("film.mov", 1, 1000);
     let mut sender = world.send(&[film]);
     world.receive(&sender.ticket()).finish().expect_exit(0);
     sender.finish().expect_exit(0);

@@ -105,9 +105,7 @@ fn config_sources_override_in_order() {
 /// file it gives up, otherwise it waits.
 #[test]
 fn arguments_override_the_config_file() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let home = world.path("home-one");
     fs::create_dir_all(&home).unwrap();
     fs::write(

@@ -58,9 +58,7 @@ fn a_transfer_with_a_limited_rate_stays_on_one_connection() {
 
 #[test]
 fn a_killed_sender_with_several_connections_is_resumed() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 2 * SIZE);
+    let (world, film) = World::with_file("film.mov", 1, 2 * SIZE);
     let mut sender = world.send_with(&[&film], &["--connections", "3"]);
     let ticket = sender.ticket();
     let receiver = world.receive_with(&ticket, &["--connections", "3"]);

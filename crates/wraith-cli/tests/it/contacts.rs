@@ -10,9 +10,7 @@ use serde_json::Value;
 
 /// Makes a file to send. Returns its path.
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000);
-    film
+    world.file("film.mov", 1, 100_000)
 }
 
 fn names(contacts: &[Value]) -> Vec<&str> {
@@ -66,9 +64,10 @@ fn a_name_never_changes_its_key() {
     world.know("receiver", "someone", None);
     let someone = world.contacts("receiver");
     let mut sender = world.send(&[&film]);
-    let received = world.receive_with(&sender.ticket(), &["--save-as", "Someone"]).finish();
-    let error = received.expect_error(1);
-    assert!(error["message"].as_str().unwrap().contains("another identity"), "{error}");
+    world
+        .receive_with(&sender.ticket(), &["--save-as", "Someone"])
+        .finish()
+        .expect_message(1, "another identity");
     sender.finish().expect_exit(0);
     assert_eq!(world.contacts("receiver"), someone, "nothing was changed");
     tree::assert_same(&film, &world.target().join("film.mov"));

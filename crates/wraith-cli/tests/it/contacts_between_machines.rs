@@ -6,9 +6,7 @@ use crate::support::{self, Process, World, tree};
 
 /// Bob listens at one end, and Anna sends from the other. A stranger is there too.
 fn send_over(cable: &Cable) {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     world.know("bob", "anna", None);
     world.know("anna", "bob", None);
     world.know("stranger", "bob", None);

@@ -60,9 +60,7 @@ fn finish_honestly(world: &World, sender: LyingSender) -> u64 {
 
 #[test]
 fn chunks_before_a_damaged_one_stay_and_only_the_rest_is_fetched_from_an_honest_sender() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = offer(&world, &sender);
     let content = content();
     let mut chunks = content.chunks(CHUNK);
@@ -82,9 +80,7 @@ fn chunks_before_a_damaged_one_stay_and_only_the_rest_is_fetched_from_an_honest_
 
 #[test]
 fn a_hash_of_another_position_is_refused() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = offer(&world, &sender);
     let bytes = &content()[..CHUNK];
     let cv = Tree::Blake3.chunk_cv(0, &[bytes]);
@@ -95,9 +91,7 @@ fn a_hash_of_another_position_is_refused() {
 
 #[test]
 fn chunks_that_are_true_but_do_not_make_the_root_get_no_name() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = offer(&world, &sender);
     for (index, bytes) in content().chunks(CHUNK).enumerate() {
         liar.record(chunk(0, index as u64, bytes), bytes);
@@ -111,9 +105,7 @@ fn chunks_that_are_true_but_do_not_make_the_root_get_no_name() {
 
 #[test]
 fn damaged_small_files_leave_those_before_them_in_place() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(3, 100));
     ["a", "film", "z"].iter().for_each(|name| liar.list(&file(name, 6)));
     liar.end_manifest();

@@ -52,8 +52,7 @@ fn expect_failure(world: &World, root: &std::path::Path) {
 fn a_large_file_that_the_disk_loses_is_not_confirmed_and_gets_no_name() {
     let world = World::new();
     let Some(thin) = ThinDisk::mount(&world) else { return };
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 80 << 20);
+    let film = world.file("film.mov", 1, 80 << 20);
     expect_failure(&world, &film);
     assert!(!world.target().join("film.mov").exists());
     drop(thin);

@@ -73,8 +73,7 @@ fn from_another_address(n: usize) -> UdpSocket {
 }
 
 fn waiting(world: &World) -> (Process, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let film = world.file("film.mov", 1, 1_000_000);
     let mut sender = world.send_by_code(&[film], &["--lan", "lo"]);
     let code = sender.code();
     (sender, code)

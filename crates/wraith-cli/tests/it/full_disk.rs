@@ -54,8 +54,7 @@ fn a_code_that_cannot_be_recorded_as_tried_causes_a_notice() {
     // The remaining space is filled, so that opening a file succeeds and a write fails.
     let _ = fs::write(home.join("filler"), vec![0; 1 << 20]);
     let (_server, address) = world.rendezvous();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let film = world.file("film.mov", 1, 1);
     let sender = world.send_by_code(&[&film], &["--rendezvous", &address]);
     let mut sender = sender;
     let wrong = support::other_words(&sender.code());
@@ -73,8 +72,7 @@ fn a_code_that_cannot_be_recorded_as_tried_causes_a_notice() {
 fn a_disk_without_room_is_reported_before_anything_is_written() {
     let world = World::new();
     let Some(_disk) = small_disk(&world.target(), "size=8m") else { return };
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 32 << 20);
+    let film = world.file("film.mov", 1, 32 << 20);
     let mut sender = world.send(&[film]);
     let received = world.receive(&sender.ticket()).finish();
     let message = received.expect_error(7)["message"].as_str().unwrap().to_owned();
@@ -113,8 +111,7 @@ fn a_disk_that_fills_up_keeps_what_is_verified() {
 fn space_that_an_interrupted_file_has_reserved_is_available_to_it() {
     let (world, images) = (World::new(), images());
     let Some(_disk) = disk(FileSystem::Ext4, &world.target(), images.path()) else { return };
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 64 << 20);
+    let film = world.file("film.mov", 1, 64 << 20);
     let mut sender = world.send_with(&[&film], &["--reconnect", "600"]);
     let ticket = sender.ticket();
     let receiver = world.receive_with(&ticket, &["--rate", "20M"]);
@@ -130,8 +127,7 @@ fn space_that_an_interrupted_file_has_reserved_is_available_to_it() {
 fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
     let world = World::new();
     let Some(_disk) = small_disk(&world.target(), "size=8m,ro") else { return };
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000);
+    let film = world.file("film.mov", 1, 100_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let received = world.receive(&ticket).finish();
@@ -147,9 +143,7 @@ fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
 
 #[test]
 fn a_target_that_is_a_file_ends_with_7() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[film]);
     let target = world.path("a file");
     tree::file(&target, 1, 1);

@@ -39,9 +39,7 @@ impl Drop for ReadOnly {
 
 #[test]
 fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let (Some(_one), Some(_two)) =
         (ReadOnly::new(&world, "sender"), ReadOnly::new(&world, "receiver"))
     else {
@@ -83,9 +81,7 @@ fn without_a_home_files_move_with_one_note_and_no_line_after_success() {
         (Some(""), "HOME is not set"),
         (Some("/dev/null"), "/dev/null/.config/wraith"),
     ] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 100_000);
+        let (world, film) = World::with_file("film.mov", 1, 100_000);
         let mut command = without_home(&world, home);
         command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0"]).arg(&film);
         let mut sender = Process::start("send", &mut command);
@@ -115,9 +111,7 @@ fn without_a_home_files_move_with_one_note_and_no_line_after_success() {
 
 #[test]
 fn without_any_home_no_continuation_is_promised_either() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let (_server, address) = world.rendezvous();
     let (Some(_one), Some(_two)) =
         (ReadOnly::new(&world, "sender"), ReadOnly::new(&world, "receiver"))
@@ -142,9 +136,7 @@ fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
     if !is_root() {
         return skipped("mounting needs root");
     }
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let id = world.wraith("sender").arg("id").output().unwrap();
     let id = String::from_utf8(id.stdout).unwrap();
     let home = world.path("home-sender");
@@ -168,9 +160,7 @@ fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
 
 #[test]
 fn where_nothing_can_be_remembered_no_continuation_is_promised() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     tree::set_mode(&world.source(), 0o755);
     let (_server, address) = world.rendezvous();
     let place = ["--rendezvous", &address];
@@ -211,9 +201,7 @@ fn where_nothing_can_be_remembered_no_continuation_is_promised() {
 fn the_final_event_is_the_last_line() {
     if is_root() {
         // The tests run as root, so file modes apply only to another user.
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1000);
+        let (world, film) = World::with_file("film.mov", 1, 1000);
         tree::set_mode(&world.source(), 0o755);
         let target = world.path("in");
         fs::create_dir(&target).unwrap();
@@ -239,9 +227,7 @@ fn the_final_event_is_the_last_line() {
 
 #[test]
 fn a_home_that_others_can_write_to_is_refused() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let home = world.path("home-one");
     fs::create_dir_all(&home).unwrap();
     tree::set_mode(&home, 0o777);
@@ -260,9 +246,7 @@ fn a_home_that_others_can_write_to_is_refused() {
 
 #[test]
 fn the_settings_of_a_home_that_others_can_write_to_are_not_obeyed() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let (home, log) = (world.path("home-one"), world.path("log"));
     fs::create_dir_all(&home).unwrap();
     fs::write(home.join("config.toml"), format!("log = {log:?}\n")).unwrap();
@@ -304,9 +288,7 @@ fn a_home_of_another_user_is_refused() {
 
 #[test]
 fn an_identity_that_cannot_be_reached_is_replaced_by_none() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let mut command = world.wraith_as_nobody("one");
     assert!(command.arg("id").output().unwrap().status.success());
     tree::set_mode(&world.path("home-one"), 0);
@@ -321,9 +303,7 @@ fn an_identity_that_cannot_be_reached_is_replaced_by_none() {
 
 #[test]
 fn beginning_anew_ends_the_ticket_of_before_or_fails() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let home = world.path("home-one");
     let ticket = |more: &[&str]| {
         let mut command = world.wraith_as_nobody("one");
@@ -364,9 +344,7 @@ fn an_identity_that_is_a_folder_is_reported() {
 
 #[test]
 fn never_is_an_answer_to_the_question_about_contacts() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let fetch = |more: &[&str]| {
         let mut sender = world.send(&[&film]);
         let mut command = world.wraith("receiver");
@@ -398,7 +376,5 @@ fn a_relay_without_a_folder_for_its_certificate_names_the_option() {
     let world = World::new();
     let mut command = world.wraith("relay");
     command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--state", "/dev/null/x"]);
-    let ended = Process::start("relay", &mut command).finish();
-    let error = ended.expect_error(1);
-    assert!(error["hint"].as_str().unwrap().contains("--state"), "{error}");
+    Process::start("relay", &mut command).finish().expect_hint(1, "--state");
 }

@@ -10,8 +10,7 @@ use wraith_discovery::Ticket;
 
 /// Starts a sender of one file. Returns it with its ticket.
 fn sender(world: &World) -> (Process, String, Ticket) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let film = world.file("film.mov", 1, 3_000_000);
     let mut sender = world.send(&[film]);
     let text = sender.ticket();
     let ticket = text.parse().unwrap();

@@ -100,8 +100,7 @@ fn nothing_is_written_through_a_link_that_is_there_already() {
     let outside = world.path("outside");
     fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, world.target().join("tree")).unwrap();
-    let root = world.source().join("tree");
-    tree::file(&root.join("file"), 1, 100);
+    let root = world.tree("tree", &[("file", 100)]);
     let mut sender = world.send_with(&[root], &["--reconnect", "0"]);
     let received = world.receive_with(&sender.ticket(), &["--reconnect", "0"]).finish();
     assert!(tree::names(&outside).is_empty(), "{:?}", received.events);

@@ -43,9 +43,7 @@ fn hash_prints_what_b3sum_prints() {
 
 #[test]
 fn hash_reads_standard_input_as_b3sum_does() {
-    let world = World::new();
-    let path = world.source().join("file");
-    tree::file(&path, 3, 5_000_000);
+    let (world, path) = World::with_file("file", 3, 5_000_000);
     let hash = blake3::hash(&fs::read(&path).unwrap()).to_hex();
     for words in [&["hash"][..], &["hash", "-"]] {
         let mut command = world.wraith("one");
@@ -56,9 +54,7 @@ fn hash_reads_standard_input_as_b3sum_does() {
 
 #[test]
 fn a_file_that_cannot_be_read_does_not_stop_the_others() {
-    let world = World::new();
-    let there = world.source().join("there");
-    tree::file(&there, 1, 10);
+    let (world, there) = World::with_file("there", 1, 10);
     let mut command = world.wraith("one");
     let output = command.arg("hash").arg(world.path("missing")).arg(&there).output().unwrap();
     assert_eq!(output.status.code(), Some(7));

@@ -34,9 +34,7 @@ fn threads_of(process: &Process) -> usize {
 #[test]
 fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_second() {
     let _network = lan::own_network();
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     // A port that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut command = world.wraith("server");
@@ -61,9 +59,7 @@ fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_s
 
 #[test]
 fn a_transfer_has_few_threads_on_either_side() {
-    let world = World::new();
-    let trip = world.source().join("trip");
-    tree::file(&trip.join("film.mov"), 1, 40_000_000);
+    let (world, trip) = World::with_tree("trip", &[("film.mov", 40_000_000)]);
     for n in 0..200 {
         tree::file(&trip.join(format!("note {n}")), n, 5000);
     }

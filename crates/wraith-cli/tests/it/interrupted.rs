@@ -7,8 +7,7 @@ use crate::support::{Process, World, tree};
 const FILM_BYTES: usize = 400 << 20;
 
 fn under_way(world: &World) -> (Process, Process, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, FILM_BYTES);
+    let film = world.file("film.mov", 1, FILM_BYTES);
     let mut sender = world.send(&[film]);
     let ticket = sender.ticket();
     let receiver = world.receive(&ticket);
@@ -22,8 +21,7 @@ fn an_interrupted_receiver_keeps_its_part_and_continues() {
     let (sender, receiver, ticket) = under_way(&world);
     receiver.signal(libc::SIGINT);
     let outcome = receiver.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    outcome.expect_hint(130, "wraith receive");
     assert!(!world.target().join("film.mov").exists());
     assert!(!tree::leftovers(&world.target()).is_empty(), "the part was kept");
     let part = world.target().join(".film.mov.wraith-part").display().to_string();
@@ -43,9 +41,7 @@ fn an_interrupted_sender_shows_how_to_resume() {
     let world = World::new();
     let (sender, receiver, ticket) = under_way(&world);
     sender.signal(libc::SIGINT);
-    let outcome = sender.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+    sender.finish().expect_hint(130, "wraith send");
     receiver.signal(libc::SIGINT);
     receiver.finish();
 
@@ -60,8 +56,7 @@ fn an_interrupted_sender_shows_how_to_resume() {
 fn a_sender_that_waits_stops_at_once() {
     let world = World::new();
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 10);
+        let film = world.file("film.mov", 1, 10);
         let mut sender = world.send(&[film]);
         sender.ticket();
         sender.signal(signal);
@@ -71,9 +66,7 @@ fn a_sender_that_waits_stops_at_once() {
 
 #[test]
 fn the_command_that_continues_has_the_rate_as_it_was_typed() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 10);
+    let (world, film) = World::with_file("film.mov", 1, 10);
     for rate in ["30M", "1MB/s", "1.5M"] {
         let mut sender = world.send_with(&[&film], &["--rate", rate]);
         sender.ticket();
@@ -87,9 +80,7 @@ fn the_command_that_continues_has_the_rate_as_it_was_typed() {
 
 #[test]
 fn a_message_after_an_unanswered_question_has_its_own_line() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 10);
+    let (world, film) = World::with_file("film.mov", 1, 10);
     let mut sender = world.send(&[&film]);
     let mut command = world.wraith("receiver");
     command.args(["receive", &sender.ticket(), "-o"]).arg(world.target());
@@ -102,9 +93,7 @@ fn a_message_after_an_unanswered_question_has_its_own_line() {
 
 #[test]
 fn ctrl_c_at_the_question_stops_at_once() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 10);
+    let (world, film) = World::with_file("film.mov", 1, 10);
     let mut sender = world.send_with(&[&film], &["--reconnect", "0"]);
     // An input that never answers.
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -119,9 +108,7 @@ fn ctrl_c_at_the_question_stops_at_once() {
 
 #[test]
 fn a_sender_reports_a_receiver_that_stops_at_the_question_and_waits_for_it() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 10);
+    let (world, film) = World::with_file("film.mov", 1, 10);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let (reader, _writer) = std::io::pipe().unwrap();

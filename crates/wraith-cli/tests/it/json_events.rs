@@ -13,9 +13,7 @@ fn kinds(outcome: &Outcome) -> Vec<&str> {
 
 #[test]
 fn both_sides_report_events_in_order() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let (sent, received) = world.transfer(&[&film]);
     assert_eq!(kinds(&sent), ["ready", "connected", "offer", "accept", "done"]);
     assert_eq!(kinds(&received), ["connected", "offer", "accept", "done"]);

@@ -49,9 +49,7 @@ fn assert_has(seen: &BTreeSet<String>, wanted: &[&str]) {
 
 #[test]
 fn a_transfer_by_code() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut command = world.wraith("server");
     let mut server = Process::start(
         "rendezvous",
@@ -90,9 +88,7 @@ fn a_transfer_by_code() {
 
 #[test]
 fn a_transfer_that_is_refused_or_has_a_wrong_ticket() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
@@ -133,9 +129,7 @@ fn a_transfer_that_is_lost_and_comes_back() {
 
 #[test]
 fn a_sender_that_is_lost() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 300 << 20);
+    let (world, film) = World::with_file("film.mov", 1, 300 << 20);
     let mut sender = world.send_with(&[film], &["--reconnect", "0"]);
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
     wait_until_verified(&world.target(), "film.mov", 1);
@@ -146,9 +140,7 @@ fn a_sender_that_is_lost() {
 
 #[test]
 fn answers_of_commands_that_do_not_transfer() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let run = |words: &[&str]| {
         let mut command = world.wraith("one");
         Process::start("wraith", command.args(words).args(["--json"])).finish()

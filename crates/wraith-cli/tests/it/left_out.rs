@@ -33,10 +33,7 @@ fn transfer(world: &World, command: &mut Command) -> (Outcome, Outcome) {
 
 #[test]
 fn names_and_folders_that_cannot_be_sent_end_with_10_on_both_sides_and_are_named() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("good"), 1, 1000);
-    tree::file(&root.join(".x.wraith-part"), 2, 10);
+    let (world, root) = World::with_tree("tree", &[("good", 1000), (".x.wraith-part", 10)]);
     folder_that_cannot_be_listed(&root.join("locked"));
     let (sent, received) =
         transfer(&world, &mut send_as_nobody(&world, slice::from_ref(&root), true));
@@ -74,9 +71,7 @@ fn a_path_that_is_too_deep_ends_with_10() {
 
 #[test]
 fn skipped_entries_are_named_up_to_a_limit_and_counted() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("good"), 1, 1000);
+    let (world, root) = World::with_tree("tree", &[("good", 1000)]);
     for n in 0..50 {
         tree::file(&root.join(format!(".\u{1b}{n:02}.wraith-part")), n, 10);
     }
@@ -99,9 +94,7 @@ fn skipped_entries_are_named_up_to_a_limit_and_counted() {
 
 #[test]
 fn an_entry_that_becomes_unsendable_while_the_sender_waits_ends_with_10_on_both_sides() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("good"), 1, 1000);
+    let (world, root) = World::with_tree("tree", &[("good", 1000)]);
     let mut sender = world.send(&[&root]);
     let ticket = sender.ticket();
     tree::file(&root.join(".x.wraith-part"), 2, 10);
@@ -115,9 +108,7 @@ fn an_entry_that_becomes_unsendable_while_the_sender_waits_ends_with_10_on_both_
 
 #[test]
 fn a_file_whose_content_is_made_while_it_is_read_is_named_and_not_sent_empty() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[Path::new("/proc/version"), &film]);
     let received = world.receive(&sender.ticket()).finish();
     for side in [&received, &sender.finish()] {
@@ -130,9 +121,7 @@ fn a_file_whose_content_is_made_while_it_is_read_is_named_and_not_sent_empty() {
 
 #[test]
 fn an_unreadable_folder_is_named_once() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::file(&root.join("good"), 1, 1000);
+    let (world, root) = World::with_tree("tree", &[("good", 1000)]);
     folder_that_cannot_be_listed(&root.join("locked"));
     let (sent, _) = transfer(&world, &mut send_as_nobody(&world, slice::from_ref(&root), true));
     fs::set_permissions(root.join("locked"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -144,9 +133,7 @@ fn an_unreadable_folder_is_named_once() {
 fn a_special_file_in_a_tree_is_counted_and_does_no_harm() {
     for (count, words) in [(1, "1 special file was left out"), (2, "2 special files were left out")]
     {
-        let world = World::new();
-        let root = world.source().join("tree");
-        tree::file(&root.join("good"), 1, 1000);
+        let (world, root) = World::with_tree("tree", &[("good", 1000)]);
         let _sockets: Vec<_> =
             (0..count).map(|n| UnixListener::bind(root.join(format!("s{n}"))).unwrap()).collect();
         let mut command = world.wraith("sender");
@@ -171,8 +158,7 @@ fn a_special_file_is_refused_before_a_ticket_is_made() {
     std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
     for path in [PathBuf::from("/dev/zero"), PathBuf::from("/dev/null"), fifo, link] {
         let outcome = world.send(&[&path]).finish();
-        let error = outcome.expect_error(2);
-        assert!(error["hint"].as_str().unwrap().contains("wraith send -"), "{error}");
+        outcome.expect_hint(2, "wraith send -");
         assert_eq!(outcome.all("ready").count(), 0);
     }
     // A shell makes this path of <(command).

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_discovery::{Capability, Ticket};
 
-use crate::support::{World, lan, tree};
+use crate::support::{World, lan};
 
 /// The result of one transfer by code with full logging: both logs together, the code, and all
 /// secrets.
@@ -21,9 +21,7 @@ struct Logged {
 }
 
 fn transfer() -> Logged {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let logs: Vec<PathBuf> = ["sender", "receiver"].map(|side| world.path(side)).into();
     let options = |log: &PathBuf| {
         let log = log.to_str().unwrap().to_owned();

@@ -8,8 +8,7 @@ const SIZE: usize = 400 << 20;
 
 /// Starts a transfer and waits until some bytes have arrived; many are left.
 fn under_way(world: &World, reconnect: &str) -> (Process, Process, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, SIZE);
+    let film = world.file("film.mov", 1, SIZE);
     let mut sender = world.send_with(&[film], &["--reconnect", reconnect]);
     let ticket = sender.ticket();
     let receiver = world.receive_with(&ticket, &["--reconnect", reconnect]);
@@ -22,9 +21,7 @@ fn a_receiver_whose_sender_is_killed_ends_with_6_and_a_hint() {
     let world = World::new();
     let (sender, receiver, _) = under_way(&world, "0");
     sender.kill();
-    let outcome = receiver.finish();
-    let error = outcome.expect_error(6);
-    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    receiver.finish().expect_hint(6, "wraith receive");
     assert!(!world.target().join("film.mov").exists());
 }
 
@@ -33,9 +30,7 @@ fn a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint() {
     let world = World::new();
     let (sender, receiver, _) = under_way(&world, "0");
     receiver.kill();
-    let outcome = sender.finish();
-    let error = outcome.expect_error(6);
-    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+    sender.finish().expect_hint(6, "wraith send");
 }
 
 #[test]

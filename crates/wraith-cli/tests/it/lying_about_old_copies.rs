@@ -248,9 +248,7 @@ fn bytes_outside_the_want_are_refused() {
 
 #[test]
 fn sketch_pieces_without_an_old_copy_are_refused() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(1, BYTES as u64));
     liar.list(&file("film", BYTES));
     liar.end_manifest();

@@ -23,9 +23,7 @@ fn encoded(entry: &Entry) -> Vec<u8> {
 /// Sends SIGINT and checks the result.
 fn interrupt(receiver: Process) {
     receiver.signal(libc::SIGINT);
-    let outcome = receiver.finish();
-    let error = outcome.expect_error(130);
-    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    receiver.finish().expect_hint(130, "wraith receive");
 }
 
 #[track_caller]
@@ -38,9 +36,7 @@ fn expect_bounded(receiver: &Process) {
 /// Lists a million files and sends only the first `settled` of them, until the receiver stops
 /// reading.
 fn list_a_million(name: impl Fn(u64) -> String, settled: u64) {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (_world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(MILLION, 0));
     let mut entries = (0..MILLION).map(|n| encoded(&file(&name(n), 0)));
     for first in (0..settled).step_by(1000) {
@@ -71,9 +67,7 @@ fn files_that_are_settled_leave_nothing_behind_in_memory() {
 
 #[test]
 fn links_with_the_longest_targets_are_not_all_kept_in_memory() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (_world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(MILLION, 0));
     let target = [b'n'; 4095];
     // Slightly more than fits in the permitted memory; each link also takes a block of the disk.
@@ -88,15 +82,11 @@ fn links_with_the_longest_targets_are_not_all_kept_in_memory() {
 
 #[test]
 fn a_manifest_longer_than_its_offer_ends_the_transfer() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(1, 0));
     liar.list(&folder("folder"));
     liar.list_all((0..MILLION).map(|n| encoded(&file(&format!("folder/{n:07}"), 0))));
-    let outcome = receiver.finish();
-    let error = outcome.expect_error(1);
-    assert!(error["message"].as_str().unwrap().contains("exceeds the offer"), "{error}");
+    receiver.finish().expect_message(1, "exceeds the offer");
     assert!(tree::names(&world.target().join("folder")).is_empty());
 }
 

@@ -26,9 +26,7 @@ fn with_networks(count: usize) -> Option<Cable> {
 
 /// Sends over the cable with these arguments. Returns the outcome of the sender.
 fn sent_over(cable: &Cable, place: &[&str]) -> Outcome {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut send = world.wraith("sender");
     send.args(["send", "--json"]).args(place).arg(&film);
     let mut sender = Process::start("send", &mut cable.at(0, &send));

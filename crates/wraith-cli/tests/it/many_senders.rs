@@ -30,9 +30,7 @@ fn counts() -> (usize, usize) {
 fn all_have_different_numbers(lan: &str, place: impl Fn(usize, &Command) -> Command) {
     let (count, transfers) = counts();
     allow_open_files(4 * count as u64);
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000);
+    let (world, film) = World::with_file("film.mov", 1, 100_000);
     let start = |n: usize| {
         let mut command = world.wraith(&format!("sender-{n}"));
         command.args(["send", "--json", "--lan", lan]).arg(&film);

@@ -68,9 +68,7 @@ fn the_umask_decides_about_permissions_and_special_bits_never_arrive() {
 
 #[test]
 fn a_file_that_is_resumed_has_the_permissions_of_the_run_that_ends_it() {
-    let world = World::new();
-    let film = world.source().join("film");
-    tree::file(&film, 1, 60 << 20);
+    let (world, film) = World::with_file("film", 1, 60 << 20);
     tree::set_mode(&film, 0o666);
     let mut sender = world.send_with(&[&film], &["--reconnect", "600"]);
     let ticket = sender.ticket();
@@ -84,10 +82,7 @@ fn a_file_that_is_resumed_has_the_permissions_of_the_run_that_ends_it() {
 
 #[test]
 fn risky_links_and_modes_are_shown_with_the_offer() {
-    let world = World::new();
-    let root = world.source().join("t");
-    tree::file(&root.join("inside"), 1, 10);
-    tree::file(&root.join("open"), 2, 10);
+    let (world, root) = World::with_tree("t", &[("inside", 10), ("open", 10)]);
     tree::set_mode(&root.join("open"), 0o662);
     symlink("inside", root.join("good")).unwrap();
     symlink("/etc/passwd", root.join("absolute")).unwrap();

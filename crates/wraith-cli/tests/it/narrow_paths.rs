@@ -56,9 +56,7 @@ impl Family {
 /// Sends a file from one end to the other by ticket. With `relay_address`, the ticket names a relay
 /// at the sender's end. Returns the receiver's outcome.
 fn transfer(cable: &Cable, relay_address: Option<&str>) -> Outcome {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 300_000);
+    let (world, film) = World::with_file("film.mov", 1, 300_000);
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--ticket"]).arg(&film);
     let relay = relay_address.map(|address| {

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{World, is_root, skipped, tree};
+use crate::support::{World, is_root, skipped};
 
 /// Runs wraith with only the interfaces that `set_up` makes. Returns its output and exit code.
 fn alone(world: &World, set_up: &str, words: &[&str]) -> (String, String, Option<i32>) {
@@ -30,7 +30,7 @@ fn without_any_address_nothing_is_offered() {
         return skipped("a machine without a network is made with unshare, which needs root");
     }
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     let (said, printed, code) = alone(&world, "", &["send", "film.mov"]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("no address at which a receiver could reach it"), "{said}");
@@ -44,7 +44,7 @@ fn a_ticket_with_loopback_only_is_marked_as_local() {
         return skipped("a machine without a network is made with unshare, which needs root");
     }
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     let words = ["send", "--timeout", "1", "film.mov"];
     let (said, printed, code) = alone(&world, LOOPBACK, &words);
     assert_eq!(code, Some(3), "{said}");

@@ -21,14 +21,18 @@ fn content(path: &Path) -> String {
 /// Makes a folder with some of everything that an offer points out. Parts of it exist at the
 /// target.
 fn gift(world: &World) -> std::path::PathBuf {
-    let gift = world.source().join("gift");
-    tree::file(&gift.join(".ssh/authorized_keys"), 1, 10);
-    tree::file(&gift.join("README"), 2, 10);
-    tree::file(&gift.join("aux.txt"), 3, 10);
-    tree::file(&gift.join("bad\x1b[2Jname"), 4, 10);
-    tree::file(&gift.join("big"), 5, 2_000_000);
-    tree::file(&gift.join("readme"), 6, 10);
-    tree::file(&gift.join("run.sh"), 7, 10);
+    let gift = world.tree(
+        "gift",
+        &[
+            (".ssh/authorized_keys", 10),
+            ("README", 10),
+            ("aux.txt", 10),
+            ("bad\x1b[2Jname", 10),
+            ("big", 2_000_000),
+            ("readme", 10),
+            ("run.sh", 10),
+        ],
+    );
     tree::set_mode(&gift.join("run.sh"), 0o755);
     let there = world.target().join("gift");
     tree::file(&there.join("README"), 99, 11);
@@ -132,9 +136,7 @@ fn an_offer_shows_sender_size_target_and_risky_entries() {
 
 #[test]
 fn a_refused_offer_makes_no_folder() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[film]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "-o"]).arg(world.path("new/folder")).arg(sender.ticket());
@@ -287,9 +289,7 @@ fn a_dry_run_reports_the_plan_writes_nothing_and_keeps_the_ticket_valid() {
 #[test]
 fn after_a_dry_run_the_same_code_fetches() {
     let _network = lan::own_network();
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send_by_code(&[&film], &["--lan", "lo"]);
     let code = sender.code();
     dry_run(&world, &code, &["--lan", "lo"]).finish().expect_exit(0);
@@ -300,10 +300,7 @@ fn after_a_dry_run_the_same_code_fetches() {
 
 #[test]
 fn a_target_that_is_renamed_while_files_come_keeps_everything() {
-    let world = World::new();
-    let films = world.source().join("films");
-    tree::file(&films.join("one"), 1, 60_000_000);
-    tree::file(&films.join("two"), 2, 1_000_000);
+    let (world, films) = World::with_tree("films", &[("one", 60_000_000), ("two", 1_000_000)]);
     let mut sender = world.send(&[&films]);
     let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target().join("films"), "one", 10);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use wraith_discovery::{RelayAddr, Ticket};
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World};
 
 fn relay(world: &World, words: &[&str]) -> (Process, String) {
     let mut command = world.wraith("server");
@@ -17,8 +17,7 @@ fn relay(world: &World, words: &[&str]) -> (Process, String) {
 }
 
 fn send(world: &World, words: &[&str]) -> Process {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 300_000);
+    let film = world.file("film.mov", 1, 300_000);
     let mut command = world.wraith("sender");
     command.args(["send", "--json", "--ticket", "--relay-only"]).args(words).arg(film);
     Process::start("send", &mut command)

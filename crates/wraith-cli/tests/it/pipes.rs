@@ -228,9 +228,7 @@ fn a_reader_that_ends_early_ends_both_sides_with_a_word() {
 
 #[test]
 fn one_file_can_be_received_on_standard_output() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 5_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 5_000_000);
     let mut sender = world.send(&[&film]);
     let mut receiver = receive(&world, &sender.ticket());
     assert!(receiver.read_all() == std::fs::read(&film).unwrap());
@@ -240,9 +238,7 @@ fn one_file_can_be_received_on_standard_output() {
 
 #[test]
 fn a_folder_cannot_go_to_standard_output_and_the_ticket_stays_good() {
-    let world = World::new();
-    let folder = world.source().join("folder");
-    tree::file(&folder.join("film.mov"), 1, 1_000_000);
+    let (world, folder) = World::with_tree("folder", &[("film.mov", 1_000_000)]);
     let mut sender = world.send(&[&folder]);
     let ticket = sender.ticket();
     let events = receive(&world, &ticket).finish(2);
@@ -332,9 +328,7 @@ fn a_stream_that_is_stopped_is_not_said_to_continue() {
 
 #[test]
 fn a_file_to_standard_output_that_is_stopped_starts_again_from_the_beginning() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut sender = world.send_with(&[&film], &["--rate", "500k"]);
     let ticket = sender.ticket();
     let mut receiver = receive(&world, &ticket);

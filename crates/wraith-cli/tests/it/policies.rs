@@ -3,9 +3,7 @@
 use crate::support::{World, lan, tree};
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
-    film
+    world.file("film.mov", 1, 3_000_000)
 }
 
 #[test]
@@ -53,9 +51,7 @@ fn policies_without_a_common_suite_are_named_after_a_code_and_the_code_stays_val
         let places = |policy| ["--lan", "lo", "--policy", policy];
         let mut sending = world.send_by_code(&[&film], &places(sender));
         let code = sending.code();
-        let refused = world.receive_with(&code, &places(receiver)).finish();
-        let error = refused.expect_error(3);
-        assert!(error["message"].as_str().unwrap().contains("policies"), "{error}");
+        world.receive_with(&code, &places(receiver)).finish().expect_message(3, "policies");
         world.receive_with(&code, &places(sender)).finish().expect_exit(0);
         sending.finish().expect_exit(0);
         tree::assert_same(&film, &world.target().join("film.mov"));

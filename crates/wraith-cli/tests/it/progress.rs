@@ -65,9 +65,7 @@ fn without_color_and_on_a_narrow_terminal() {
 
 #[test]
 fn in_a_terminal_that_becomes_narrower_the_old_line_is_wiped_in_all_its_rows() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 6_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 6_000_000);
     let mut sender = world.send_with(&[&film], &["--rate", "2M"]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
@@ -85,9 +83,7 @@ fn in_a_terminal_that_becomes_narrower_the_old_line_is_wiped_in_all_its_rows() {
 
 #[test]
 fn quiet_is_quiet() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 30 << 20);
+    let (world, film) = World::with_file("film.mov", 1, 30 << 20);
     let mut sender = world.send(&[film]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
@@ -99,9 +95,7 @@ fn quiet_is_quiet() {
 
 #[test]
 fn json_progress_has_path_and_bottleneck() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut sender = world.send(&[film]);
     let (reader, mut writer) = std::io::pipe().unwrap();
     let mut command = world.wraith("receiver");
@@ -119,9 +113,7 @@ fn json_progress_has_path_and_bottleneck() {
 fn a_cap_is_no_slow_network() {
     // Enough chunks per second for a steady rate.
     for (of_sender, of_receiver) in [(&["--rate", "5M"][..], &[][..]), (&[], &["--rate", "5M"])] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 25_000_000);
+        let (world, film) = World::with_file("film.mov", 1, 25_000_000);
         let mut sender = world.send_with(&[film], of_sender);
         let receiver = world.receive_with(&sender.ticket(), of_receiver).finish();
         let sent = sender.finish();
@@ -137,9 +129,7 @@ fn a_cap_is_no_slow_network() {
 #[test]
 fn a_reconnection_counts_bytes_once_and_has_no_rate_meanwhile() {
     const SIZE: u64 = 60_000_000;
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, SIZE as usize);
+    let (world, film) = World::with_file("film.mov", 1, SIZE as usize);
     let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
     let ticket = sender.ticket();
     let receiver = world.receive(&ticket);
@@ -165,9 +155,7 @@ fn a_reconnection_counts_bytes_once_and_has_no_rate_meanwhile() {
 fn present_bytes_do_not_count_as_speed() {
     const SIZE: usize = 200_000_000;
     const RATE: u64 = 16 << 20;
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, SIZE);
+    let (world, film) = World::with_file("film.mov", 1, SIZE);
     let mut sender = world.send(&[&film]);
     let receiver = world.receive_with(&sender.ticket(), &["--rate", "40M"]);
     support::journal::wait_until_verified(&world.target(), "film.mov", 400);

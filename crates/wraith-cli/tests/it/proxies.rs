@@ -29,8 +29,7 @@ fn transfer(world: &World, server: &str, proxied: impl Fn(&mut Command)) {
 
 /// The same with this many bytes.
 fn transfer_of(world: &World, server: &str, bytes: usize, proxied: impl Fn(&mut Command)) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
+    let film = world.file("film.mov", 1, bytes);
     let mut command = world.wraith("sender");
     command.args(["send", "--json", "--relay-only", "--relay", server]).arg(&film);
     proxied(&mut command);
@@ -115,9 +114,7 @@ fn forged_udp_from_a_proxy_is_ignored() {
 /// Without a proxy, the socket itself asks the relay directly by UDP for its outside address.
 #[test]
 fn a_relay_behind_a_proxy_gets_no_direct_address_query() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     for speaks in [Speaks::Socks5AndUdp, Speaks::Socks5, Speaks::Http] {
         let (_relay, trap) = relay_and_trap(&world);
         let proxy = Proxy::start(speaks);
@@ -190,9 +187,7 @@ fn the_doctor_reports_whether_the_proxy_carries_udp() {
 
 #[test]
 fn an_invalid_proxy_url_is_reported_without_its_password() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let bad = "ftp://somebody:topsecret@proxy.test";
     for (named, variable) in
         [("--proxy", None), ("--proxy", Some("WRAITH_PROXY")), ("HTTPS_PROXY", Some("HTTPS_PROXY"))]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{World, tree};
+use crate::support::World;
 
 /// Returns the records of a JSON-SEQ file (RFC 7464): the header, then the events.
 fn records(path: &Path) -> Vec<Value> {
@@ -16,9 +16,7 @@ fn records(path: &Path) -> Vec<Value> {
 
 #[test]
 fn both_sides_write_the_qlog_events_that_viewers_need() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let (sent, received) = (world.path("send.sqlog"), world.path("receive.sqlog"));
     let mut sender = world.send_with(&[&film], &["--qlog", sent.to_str().unwrap()]);
     let receiver = world.receive_with(&sender.ticket(), &["--qlog", received.to_str().unwrap()]);
@@ -40,9 +38,7 @@ fn both_sides_write_the_qlog_events_that_viewers_need() {
 
 #[test]
 fn an_unwritable_output_file_is_reported_before_the_start() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let sender = world.send_with(&[&film], &["--qlog", "/no/such/folder/log"]);
     sender.finish().expect_error(7);
 }

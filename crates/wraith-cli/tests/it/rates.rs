@@ -8,9 +8,7 @@ const RATE: &str = "4M";
 const LEAST_SECONDS: f64 = 2.0;
 
 fn film(world: &World, bytes: usize) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 fn assert_slow(done: &serde_json::Value) {
@@ -47,15 +45,7 @@ fn several_receivers_share_the_rate() {
     let mut sender = world.send_with(&[&film], &["--rate", RATE, "-n", "2"]);
     let ticket = sender.ticket();
     // Both wait at the question first, so that they are served at the same time.
-    let waiting: Vec<_> = ["one", "two"]
-        .map(|side| {
-            let (reader, writer) = std::io::pipe().unwrap();
-            let mut command = world.wraith(side);
-            command.args(["receive", "--json", "-o"]).arg(world.path(side)).arg(&ticket);
-            (Process::start_with_stdin("receive", command.stdin(reader)), writer)
-        })
-        .into_iter()
-        .collect();
+    let waiting = ["one", "two"].map(|side| world.receive_asking(side, &ticket));
     sender.event("connected");
     sender.event("connected");
     for (_, answer) in &waiting {

@@ -78,10 +78,7 @@ fn a_receipt_proves_a_tree_with_everything_on_another_machine() {
 
 #[test]
 fn no_byte_of_a_receipt_can_be_another() {
-    let world = World::new();
-    let root = world.source().join("t");
-    tree::file(&root.join("a"), 1, 10);
-    tree::file(&root.join("b c"), 2, 1000);
+    let (world, root) = World::with_tree("t", &[("a", 10), ("b c", 1000)]);
     tree::sparse(&root.join("holes"), 8 << 20, &[0]);
     symlink("a", root.join("link")).unwrap();
     fs::create_dir_all(world.target().join("t")).unwrap();
@@ -129,8 +126,7 @@ fn no_byte_of_a_receipt_can_be_another() {
     // The program reports it.
     fs::write(&edited, [&good[..], b"x"].concat()).unwrap();
     let outcome = verify(&world, &edited, &[]);
-    let error = outcome.expect_error(8);
-    assert!(error["message"].as_str().unwrap().contains("proves nothing"), "{error}");
+    outcome.expect_message(8, "proves nothing");
     assert_eq!(outcome.all("signed").count(), 0);
     verify(&world, &world.path("nothing"), &[]).expect_error(7);
 }
@@ -231,8 +227,7 @@ fn a_stream_has_a_receipt_too_and_one_that_was_thrown_away_is_not_verified() {
         }
         let mut command = world.wraith("sender");
         command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0", "--receipt"]);
-        let input = world.source().join("input");
-        tree::file(&input, 1, 700_000);
+        let input = world.file("input", 1, 700_000);
         command.arg(&file).arg("-").stdin(Stdio::from(fs::File::open(input).unwrap()));
         let mut sender = Process::start_with_stdin("send", &mut command);
         let received = world.receive_with(&sender.ticket(), &["--on-conflict", "skip"]).finish();
@@ -254,9 +249,7 @@ fn a_stream_has_a_receipt_too_and_one_that_was_thrown_away_is_not_verified() {
 
 #[test]
 fn a_receipt_needs_a_place_before_anything_is_sent() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 10);
+    let (world, film) = World::with_file("film.mov", 1, 10);
     let missing = world.path("missing/receipt");
     let file = world.path("receipt");
     for more in [
@@ -270,17 +263,13 @@ fn a_receipt_needs_a_place_before_anything_is_sent() {
 
 #[test]
 fn a_receipt_replaces_nothing() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let thesis = world.path("thesis.doc");
     tree::file(&thesis, 2, 1000);
     let before = fs::read(&thesis).unwrap();
     for taken in [&thesis, &film, &PathBuf::from("/dev/full")] {
         let sender = world.send_with(&[&film], &["--receipt", taken.to_str().unwrap()]);
-        let outcome = sender.finish();
-        let error = outcome.expect_error(2);
-        assert!(error["message"].as_str().unwrap().contains("already exists"), "{error}");
+        sender.finish().expect_message(2, "already exists");
     }
     // The same for a file that appears there during the transfer.
     let place = world.path("r.receipt");
@@ -294,9 +283,7 @@ fn a_receipt_replaces_nothing() {
 
 #[test]
 fn the_last_line_of_a_sender_is_its_end() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 3_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
     let ticket = sender.ticket();
     for side in ["one", "other"] {

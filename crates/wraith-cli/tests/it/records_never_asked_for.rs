@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::lying::CHUNK;
 use crate::lying::sender::{Liar, LyingSender, chunk, entry, file, offer_of, whole};
-use crate::support::{World, tree};
+use crate::support::tree;
 use wraith_files::{Kind, Tree};
 use wraith_transfer::message::Message;
 use wraith_transfer::record::{Ending, Header};
@@ -14,9 +14,7 @@ use wraith_transfer::record::{Ending, Header};
 /// Requests `small` of 5 bytes, `film` of 2 chunks and 100 bytes, and `sparse` of 4 chunks; then
 /// comes a lie.
 fn expect_caught(words: &str, lie: impl FnOnce(&mut Liar) + Send + 'static) {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let lying = thread::spawn(move || {
         let mut liar = sender.offer(offer_of(3, 10 * CHUNK as u64));
         liar.list(&file("film", 2 * CHUNK + 100));
@@ -122,26 +120,20 @@ fn streams_of_garbage_and_streams_that_end_are_refused() {
 fn messages_of_the_other_role_are_refused() {
     for message in [Message::Accept(Default::default()), Message::Want(Default::default())] {
         for hello_first in [false, true] {
-            let world = World::new();
-            let sender = LyingSender::listen();
-            let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+            let (_world, sender, receiver) = LyingSender::and_receiver();
             let mut greeted = sender.greet();
             if hello_first {
                 greeted.hello();
             }
             greeted.say(&message);
-            let outcome = receiver.finish();
-            let error = outcome.expect_error(1);
-            assert!(error["message"].as_str().unwrap().contains("instead of"), "{error}");
+            receiver.finish().expect_message(1, "instead of");
         }
     }
 }
 
 #[test]
 fn a_liar_between_honest_files_leaves_those_in_place() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (world, sender, receiver) = LyingSender::and_receiver();
     let mut liar = sender.offer(offer_of(2, 10));
     liar.list(&file("a", 5));
     liar.list(&file("b", 5));

@@ -18,9 +18,7 @@ fn answer(world: &World, ticket: &str, words: &str) -> Process {
 #[test]
 fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
     for words in ["n\n", "whatever\nno\n"] {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 1_000_000);
+        let (world, film) = World::with_file("film.mov", 1, 1_000_000);
         let mut sender = world.send(&[film]);
         answer(&world, &sender.ticket(), words).finish().expect_error(4);
         sender.finish().expect_error(4);
@@ -30,14 +28,10 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
 
 #[test]
 fn an_unanswered_question_leaves_the_sender_waiting() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
-    let unanswered = answer(&world, &ticket, "whatever\n").finish();
-    let error = unanswered.expect_error(2);
-    assert!(error["message"].as_str().unwrap().contains("still waiting"), "{error}");
+    answer(&world, &ticket, "whatever\n").finish().expect_message(2, "still waiting");
     assert!(tree::names(&world.target()).is_empty());
     world.receive(&ticket).finish().expect_exit(0);
     sender.finish().expect_exit(0);
@@ -45,9 +39,7 @@ fn an_unanswered_question_leaves_the_sender_waiting() {
 
 #[test]
 fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[film]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
@@ -57,8 +49,7 @@ fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
         answer(&world, "-", &format!("{ticket}\n")).finish(),
         Process::start("receive", &mut command).finish(),
     ] {
-        let error = outcome.expect_error(2);
-        assert!(error["hint"].as_str().unwrap().contains("--yes"), "{error}");
+        outcome.expect_hint(2, "--yes");
         assert_eq!(outcome.all("connected").count(), 0);
     }
     world.receive(&ticket).finish().expect_exit(0);
@@ -67,9 +58,7 @@ fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
 
 #[test]
 fn a_yes_starts_the_transfer() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     answer(&world, &sender.ticket(), "y\n").finish().expect_exit(0);
     sender.finish().expect_exit(0);

@@ -18,8 +18,7 @@ fn a_relay_serves_codes_keeps_its_key_and_stops_on_request() {
     let world = World::new();
     let (relay, address, pin) = start(&world, &[]);
     assert_eq!(pin.len(), 52);
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let film = world.file("film.mov", 1, 1_000_000);
     let place = ["--rendezvous", &address];
     let mut sender = world.send_by_code(&[&film], &place);
     let code = sender.code();

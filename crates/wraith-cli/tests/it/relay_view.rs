@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use wraith_crypto::NodeId;
 
 use crate::support::relay_recorder::{RelayRecorder, View};
-use crate::support::{Process, World, rounds, tree};
+use crate::support::{Process, World, rounds};
 
 /// Transfers in every run; `WRAITH_TEST_ROUNDS` sets another number.
 const TRANSFERS: u64 = 12;
@@ -33,8 +33,7 @@ fn an_open_relay_sees_no_identity_and_cannot_link_two_transfers() {
     let server = recorder.address.to_string();
     let place = ["--relay", &server, "--relay-only", "--relay-identity"];
     let identities = ["sender", "receiver"].map(|side| world.node_id(side));
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000);
+    let film = world.file("film.mov", 1, 100_000);
     // The transfer in which the relay saw each value from a client.
     let mut seen: HashMap<[u8; WINDOW], u64> = HashMap::new();
     for transfer in 0..rounds(TRANSFERS) {

@@ -12,9 +12,7 @@ use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
 use wraith_discovery::{Code, Creator, TicketSide};
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Starts a server that calls `act` for each connection. Returns its address.
@@ -90,9 +88,7 @@ fn a_receiver_without_a_sender_times_out() {
     let world = World::new();
     let (_server, address) = world.rendezvous();
     let more = ["--rendezvous", &address, "--timeout", "1"];
-    let received = world.receive_with("7-crater-lemon", &more).finish();
-    let error = received.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("number 7"), "{error}");
+    world.receive_with("7-crater-lemon", &more).finish().expect_message(3, "number 7");
 }
 
 #[test]

@@ -4,15 +4,13 @@
 use std::path::PathBuf;
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{Outcome, Process, World, tree};
+use crate::support::{Outcome, Process, World};
 use serde_json::Value;
 
 const BYTES: u64 = 6_000_000;
 
 fn film(world: &World) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, BYTES as usize);
-    film
+    world.file("film.mov", 1, BYTES as usize)
 }
 
 fn until_some_is_there(world: &World, receiver: &mut Process) {

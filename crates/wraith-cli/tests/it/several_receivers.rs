@@ -9,9 +9,7 @@ use wraith_discovery::Code;
 const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World, bytes: usize) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 /// Starts the receiver `side`, into a folder of its own, with the identity `home`.
@@ -128,20 +126,12 @@ fn a_surplus_receiver_is_refused_with_the_reason() {
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
     let ticket = sender.ticket();
     // Two receivers at the question take both places.
-    let asked: Vec<_> = ["one", "two"]
-        .map(|side| {
-            let (reader, writer) = std::io::pipe().unwrap();
-            let mut command = world.wraith(side);
-            command.args(["receive", "--json", "-o"]).arg(world.path(side)).arg(&ticket);
-            (Process::start_with_stdin("receive", command.stdin(reader)), writer)
-        })
-        .into_iter()
-        .collect();
+    let asked = ["one", "two"].map(|side| world.receive_asking(side, &ticket));
     sender.event("connected");
     sender.event("connected");
-    let third = receiver(&world, "three", "three", &ticket, &["--yes"]).finish();
-    let error = third.expect_error(4);
-    assert!(error["message"].as_str().unwrap().contains("maximum number of receivers"), "{error}");
+    receiver(&world, "three", "three", &ticket, &["--yes"])
+        .finish()
+        .expect_message(4, "maximum number of receivers");
     for (process, mut answer) in asked {
         std::io::Write::write_all(&mut answer, b"y\n").unwrap();
         process.finish().expect_exit(0);
@@ -217,9 +207,7 @@ fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
     let mut two = Process::start_with_stdin("receive", command.stdin(reader));
     two.event("offer");
     // Both places are taken by receivers that have no data yet.
-    let third = receiver(&world, "three", "three", &code, &with_yes).finish();
-    let error = third.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    receiver(&world, "three", "three", &code, &with_yes).finish().expect_message(5, "used");
     two.kill();
     for side in ["two", "one"] {
         let again = receiver(&world, side, side, &code, &with_yes).finish();
@@ -247,9 +235,7 @@ fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
     let code = sender.code();
     let (short, _) = code.rsplit_once('-').unwrap();
     let hasty = [LOOPBACK, &["--yes", "--timeout", "2"]].concat();
-    let error = receiver(&world, "one", "one", short, &hasty).finish();
-    let error = error.expect_error(3);
-    assert!(error["hint"].as_str().unwrap().contains("three"), "{error}");
+    receiver(&world, "one", "one", short, &hasty).finish().expect_hint(3, "three");
     for side in ["one", "two"] {
         receiver(&world, side, side, &code, &hasty).finish().expect_exit(0);
     }

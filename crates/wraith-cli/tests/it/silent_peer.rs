@@ -25,9 +25,7 @@ fn receiver_of(speak: impl FnOnce(&LyingSender, &mut Process)) {
 
 /// The same, with `ends` as the end of the receiver.
 pub fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Process)) {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let mut receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    let (_world, sender, mut receiver) = LyingSender::and_receiver();
     speak(&sender, &mut receiver);
     assert!(peak_memory(receiver.pid()) < MEMORY_MAX);
     ends(receiver);
@@ -57,8 +55,7 @@ fn a_sender_that_ends_before_its_hello_is_not_awaited() {
     connection.close(0, "");
     drop(sender);
     let outcome = receiver.finish();
-    let error = outcome.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("cannot be reached"), "{error}");
+    outcome.expect_message(3, "cannot be reached");
     assert_eq!(outcome.all("reconnecting").count(), 0, "there was no transfer to go on with");
 }
 
@@ -139,8 +136,7 @@ fn a_receiver_stops_in_the_middle_of_a_chunk_that_drips() {
 
 /// Starts a sender of 100 MB. Returns it with its ticket.
 fn sender(world: &World) -> (Process, Ticket, String) {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100_000_000);
+    let film = world.file("film.mov", 1, 100_000_000);
     let mut sender = world.send(&[film]);
     let text = sender.ticket();
     (sender, text.parse().unwrap(), text)

@@ -16,9 +16,7 @@ const NAP: Duration = Duration::from_secs(15);
 
 /// Checks that neither side loses data when `who` is stopped for a while.
 pub fn sleeps(who: &str, time: Duration) {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, BYTES);
+    let (world, film) = World::with_file("film.mov", 1, BYTES);
     let mut sender = world.send_with(&[&film], &["--rate", RATE]);
     let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target(), "film.mov", 10);
@@ -113,9 +111,7 @@ fn started_elsewhere(both: bool) {
     let Some(cable) = cable() else {
         return skipped("namespaces need root and ip");
     };
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, BYTES);
+    let (world, film) = World::with_file("film.mov", 1, BYTES);
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--ticket", "--lan", "all", "--rate", RATE]).arg(&film);
     let mut sender = Process::start("send", &mut cable.at(0, &send));
@@ -151,9 +147,7 @@ fn address_changes(end: usize) {
     let Some(cable) = cable() else {
         return skipped("namespaces need root and ip");
     };
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, BYTES);
+    let (world, film) = World::with_file("film.mov", 1, BYTES);
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--ticket", "--rate", RATE]).arg(&film);
     let mut sender = Process::start("send", &mut cable.at(0, &send));

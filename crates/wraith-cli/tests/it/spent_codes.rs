@@ -17,9 +17,7 @@ const LOOPBACK: &[&str] = &["--lan", "lo"];
 const CODE: &str = "7-crater-lemon";
 
 fn film(world: &World) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Checks that the message says that the code is used up, since when, and not to try it again.

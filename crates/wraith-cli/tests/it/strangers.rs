@@ -8,9 +8,7 @@ use wraith_discovery::Ticket;
 
 #[test]
 fn garbage_gets_no_answer_and_does_no_harm() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 5_000_000);
+    let (world, film) = World::with_file("film.mov", 1, 5_000_000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let address = ticket.parse::<Ticket>().unwrap().addresses()[0];

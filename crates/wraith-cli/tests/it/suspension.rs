@@ -169,8 +169,7 @@ fn suspended_in_the_dht(moment: Duration, sleeper: Sleeper) {
     let world = World::new();
     let Some(clock) = TestClock::new(&world) else { return };
     clock.set(-3600);
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    let film = world.file("film.mov", 1, 1_000_000);
     let start = |role, name, words: &[&str]| {
         let mut command = world.wraith(name);
         command.args(words).args(["--dht", "on", "--dht-bootstrap", over_the_dht::bootstrap()]);

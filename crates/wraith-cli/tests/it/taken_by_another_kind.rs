@@ -231,10 +231,7 @@ fn a_renamed_file_is_not_overwritten_by_a_later_one() {
 
 #[test]
 fn two_folders_of_an_offer_never_come_into_one() {
-    let world = World::new();
-    let tree = world.source().join("t");
-    tree::file(&tree.join("a/of a"), 1, 10);
-    tree::file(&tree.join("a (1)/of a 1"), 2, 10);
+    let (world, tree) = World::with_tree("t", &[("a/of a", 10), ("a (1)/of a 1", 10)]);
     fs::create_dir(world.target().join("t")).unwrap();
     fs::write(world.target().join("t/a"), "mine").unwrap();
     let mut sender = world.send(&[&tree]);
@@ -251,8 +248,7 @@ fn two_folders_of_an_offer_never_come_into_one() {
 /// Kills the receiver while a folder arrives as `t (2)`, because its own name is taken. Returns the
 /// sender and its ticket.
 fn kill_in_renamed_folder(world: &World) -> (Process, String) {
-    let tree = world.source().join("t");
-    tree::file(&tree.join("a"), 1, 10);
+    let tree = world.tree("t", &[("a", 10)]);
     tree::file(&tree.join("film"), 2, 40 << 20);
     tree::set_mode(&tree, 0o750);
     for path in [tree.join("a"), tree.join("film"), tree.clone()] {

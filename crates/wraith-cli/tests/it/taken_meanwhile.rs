@@ -19,9 +19,7 @@ fn records(world: &World) -> Vec<PathBuf> {
 
 #[test]
 fn beside_a_file_created_meanwhile_the_received_one_gets_another_name() {
-    let world = World::new();
-    let root = world.source().join("t");
-    tree::file(&root.join("a"), 1, 1000);
+    let (world, root) = World::with_tree("t", &[("a", 1000)]);
     tree::file(&root.join("large"), 2, 200 << 20);
     let mut sender = world.send(&[&root]);
     let receiver = world.receive_with(&sender.ticket(), &[&SKIP[..], &["--rate", "60M"]].concat());

@@ -18,9 +18,7 @@ fn relay(world: &World, listen: &str, words: &[&str]) -> (Process, String) {
 }
 
 fn film(world: &World, bytes: usize) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 /// Starts a sender on every address of this machine, as relays need it.

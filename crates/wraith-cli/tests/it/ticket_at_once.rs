@@ -17,9 +17,7 @@ fn bytes_read(pid: u32) -> Option<u64> {
 
 #[test]
 fn the_ticket_is_printed_before_the_file_is_read() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 64 << 20);
+    let (world, film) = World::with_file("film.mov", 1, 64 << 20);
     let mut sender = world.send(&[film]);
     sender.ticket();
     match bytes_read(sender.pid()) {
@@ -30,18 +28,14 @@ fn the_ticket_is_printed_before_the_file_is_read() {
 
 #[test]
 fn ready_is_the_first_event_of_a_sender() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100);
+    let (world, film) = World::with_file("film.mov", 1, 100);
     let (sent, _) = world.transfer(&[film]);
     assert_eq!(sent.events[0]["event"], "ready");
 }
 
 #[test]
 fn people_get_the_exact_command_on_a_line_of_its_own() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 100);
+    let (world, film) = World::with_file("film.mov", 1, 100);
     let mut command = world.wraith("sender");
     command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(&film);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

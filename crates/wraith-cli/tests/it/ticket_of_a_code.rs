@@ -12,9 +12,7 @@ use wraith_discovery::Ticket;
 const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World, bytes: usize) -> PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, bytes);
-    film
+    world.file("film.mov", 1, bytes)
 }
 
 /// Starts `wraith receive` of one side into a folder of its own, without an answer yet.

@@ -2,7 +2,7 @@
 
 use mainline::Testnet;
 
-use crate::support::{Outcome, Process, World, lan, other_words, rounds, tree};
+use crate::support::{Outcome, Process, World, lan, other_words, rounds};
 use wraith_discovery::Code;
 
 /// DHT nodes, enough for lookups of several hops.
@@ -26,8 +26,7 @@ impl Places {
 
     /// Starts a sender. Returns it with its short and its long code.
     fn sender(&self, world: &World, more: &[&str]) -> (Process, [String; 2]) {
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, 300_000);
+        let film = world.file("film.mov", 1, 300_000);
         let mut command = world.wraith("sender");
         command.args(["send", "--json"]).args(self.options()).args(more).arg(film);
         let mut sender = Process::start("send", &mut command);
@@ -63,9 +62,7 @@ fn a_long_code_that_was_used_leaves_no_place_for_the_short_one() {
     let (mut sender, [short, long]) = places.sender(&world, &["--rate", "100k"]);
     let first = places.receiver(&world, "first", &long);
     sender.event("accept");
-    let error = places.receiver(&world, "second", &short).finish();
-    let error = error.expect_error(5);
-    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    places.receiver(&world, "second", &short).finish().expect_message(5, "used");
     first.finish().expect_exit(0);
     sender.finish().expect_exit(0);
 }

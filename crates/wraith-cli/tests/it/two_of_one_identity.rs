@@ -20,9 +20,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let world = World::new();
-        let film = world.source().join("film.mov");
-        tree::file(&film, 1, BYTES);
+        let (world, film) = World::with_file("film.mov", 1, BYTES);
         let mut sender = world.send_with(&[&film], &[]);
         let ticket = sender.ticket();
         Self { world, film, sender, ticket }

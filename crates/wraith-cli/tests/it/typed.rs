@@ -11,7 +11,7 @@ use crate::usage::said;
 #[track_caller]
 fn assert_answers(lines: &[(&[&str], &str)]) {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (words, expected) in lines {
         let (said, code) = said(&world, words, &[]);
         assert_eq!(code, Some(2), "{words:?}: {said}");
@@ -22,9 +22,7 @@ fn assert_answers(lines: &[(&[&str], &str)]) {
 
 #[test]
 fn options_may_precede_the_ticket() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[&film]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
@@ -168,9 +166,7 @@ fn the_usage_of_an_error_shows_only_what_is_required() {
 
 #[test]
 fn a_port_alone_means_all_addresses_in_every_command_that_listens() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     for command in ["relay", "rendezvous", "listen"] {
         for port in ["0", ":0"] {
             let mut line = world.wraith("one");
@@ -194,9 +190,7 @@ fn a_port_alone_means_all_addresses_in_every_command_that_listens() {
 
 #[test]
 fn times_take_units() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     let (_server, address) = world.rendezvous();
     for (time, seconds) in [("2h", 7200), ("90", 90), ("1h30m", 5400)] {
         let place = ["--rendezvous", &address, "--expires", time];
@@ -231,9 +225,7 @@ fn the_hint_about_a_code_that_nobody_waits_for_names_the_option_in_use() {
 
 #[test]
 fn the_last_line_of_an_empty_file_has_no_rate() {
-    let world = World::new();
-    let empty = world.source().join("empty");
-    tree::file(&empty, 1, 0);
+    let (world, empty) = World::with_file("empty", 1, 0);
     let mut sender = world.send(&[&empty]);
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");

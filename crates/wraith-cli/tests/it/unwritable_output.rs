@@ -12,9 +12,7 @@ fn full() -> Stdio {
 
 #[test]
 fn an_answer_that_cannot_be_written_ends_with_7() {
-    let world = World::new();
-    let file = world.source().join("file");
-    tree::file(&file, 1, 1000);
+    let (world, file) = World::with_file("file", 1, 1000);
     let file = file.to_str().unwrap();
     world.know("one", "two", None);
     for words in [
@@ -42,9 +40,7 @@ fn an_answer_that_cannot_be_written_ends_with_7() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let world = World::new();
-    let file = world.source().join("file");
-    tree::file(&file, 1, 1000);
+    let (world, file) = World::with_file("file", 1, 1000);
     for words in [&["hash", file.to_str().unwrap()][..], &["id"], &["config", "list"], &["--help"]]
     {
         let mut command = world.wraith("one");
@@ -57,9 +53,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 
 #[test]
 fn a_transfer_whose_events_cannot_be_written_is_completed_first() {
-    let world = World::new();
-    let file = world.source().join("file");
-    tree::file(&file, 1, 3_000_000);
+    let (world, file) = World::with_file("file", 1, 3_000_000);
     let mut sender = world.send(&[&file]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
@@ -71,9 +65,7 @@ fn a_transfer_whose_events_cannot_be_written_is_completed_first() {
 
 #[test]
 fn a_ticket_that_cannot_be_written_is_not_waited_with() {
-    let world = World::new();
-    let file = world.source().join("file");
-    tree::file(&file, 1, 1000);
+    let (world, file) = World::with_file("file", 1, 1000);
     let mut command = world.wraith("sender");
     command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(&file);
     let output = command.stdin(Stdio::null()).stdout(full()).output().unwrap();

@@ -7,9 +7,7 @@ use crate::support::{World, tree};
 
 #[test]
 fn unreadable_paths_are_reported_before_the_wait() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1);
+    let (world, film) = World::with_file("film.mov", 1, 1);
     tree::set_mode(&film, 0);
     tree::set_mode(&world.source(), 0o755);
     let mut command = world.wraith_as_nobody("sender");
@@ -57,7 +55,7 @@ pub(crate) fn said(
 #[test]
 fn first_guesses_are_answered_with_the_command_that_does_it() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (words, expected) in [
         (&["film.mov"][..], "to send it: wraith send film.mov"),
         (&["receive", "film.mov"], "to send it: wraith send film.mov"),
@@ -101,7 +99,7 @@ fn first_guesses_are_answered_with_the_command_that_does_it() {
 #[test]
 fn a_contact_that_is_given_as_a_path_is_recognised() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     let id = world.wraith("other").arg("id").output().unwrap();
     let id = String::from_utf8(id.stdout).unwrap();
     let added = world.wraith("one").args(["contact", "add", "anna", id.trim()]).output().unwrap();
@@ -114,7 +112,7 @@ fn a_contact_that_is_given_as_a_path_is_recognised() {
 #[test]
 fn a_variable_that_makes_no_sense_is_named() {
     let world = World::new();
-    tree::file(&world.source().join("film.mov"), 1, 1);
+    world.file("film.mov", 1, 1);
     for (variable, value, words) in [
         ("WRAITH_RATE", "abc", &["send", "film.mov"][..]),
         ("WRAITH_SEND_TIMEOUT", "soon", &["send", "film.mov"]),
@@ -129,9 +127,7 @@ fn a_variable_that_makes_no_sense_is_named() {
 
 #[test]
 fn arguments_override_conflicting_settings() {
-    let world = World::new();
-    let file = world.source().join("film.mov");
-    tree::file(&file, 1, 1);
+    let (world, file) = World::with_file("film.mov", 1, 1);
     let mut sender = world.send(&[&file]);
     let ticket = sender.ticket();
     let words = ["receive", "--dry-run", "--timeout", "5", &ticket];
@@ -150,9 +146,7 @@ fn arguments_override_conflicting_settings() {
 
 #[test]
 fn a_missing_path_is_reported_before_a_ticket_is_made() {
-    let world = World::new();
-    let there = world.source().join("there");
-    tree::file(&there, 1, 1);
+    let (world, there) = World::with_file("there", 1, 1);
     let outcome = world.send(&[there, world.source().join("missing")]).finish();
     let error = outcome.expect_error(2);
     assert!(error["message"].as_str().unwrap().contains("missing"));
@@ -161,9 +155,7 @@ fn a_missing_path_is_reported_before_a_ticket_is_made() {
 
 #[test]
 fn times_beyond_ten_years_are_refused_with_the_range() {
-    let world = World::new();
-    let file = world.source().join("file");
-    tree::file(&file, 1, 1);
+    let (world, file) = World::with_file("file", 1, 1);
     let file = file.to_str().unwrap();
     for value in ["18446744073709551615", "9223372036854775807", "99999999999999999999"] {
         for words in [

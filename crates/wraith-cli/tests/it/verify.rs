@@ -93,10 +93,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
 
 #[test]
 fn every_changed_file_is_named() {
-    let world = World::new();
-    let root = world.source().join("t");
-    tree::file(&root.join("large"), 1, 3_000_000);
-    tree::file(&root.join("a/small"), 2, 1000);
+    let (world, root) = World::with_tree("t", &[("large", 3_000_000), ("a/small", 1000)]);
     tree::sparse(&root.join("sparse"), 8 << 20, &[0, 4 << 20]);
     let odd = OsStr::from_bytes(b"odd \xff\n\x1b[31m");
     tree::file(&root.join(odd), 3, 10);
@@ -160,9 +157,7 @@ fn every_changed_file_is_named() {
 
 #[test]
 fn unreadable_entries_are_named() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     world.transfer(&[&film]);
     tree::set_mode(&world.target().join("film.mov"), 0);
     let mut verify = world.wraith_as_nobody("receiver");
@@ -250,9 +245,7 @@ fn two_transfers_into_one_folder_are_two_records() {
 
 #[test]
 fn a_folder_that_was_moved_is_found_when_it_is_named() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     world.transfer(&[&film]);
     let id = {
         let listed = verify(&world, &["--list".as_ref()]);
@@ -307,9 +300,7 @@ fn files_of_an_earlier_connection_are_verified_too() {
 
 #[test]
 fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[&film]);
     world.receive_with(&sender.ticket(), &["--no-record"]).finish().expect_exit(0);
     sender.finish().expect_exit(0);

@@ -6,8 +6,7 @@ use crate::support::{self, World, tree};
 use wraith_discovery::{Capability, Ticket};
 
 fn offer(world: &World) -> support::Process {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let film = world.file("film.mov", 1, 1000);
     world.send(&[film])
 }
 
@@ -18,9 +17,7 @@ fn a_mistyped_ticket_and_a_wrong_one_are_different_errors() {
     let mut letters: Vec<char> = ticket.chars().collect();
     letters[30] = if letters[30] == 'a' { 'b' } else { 'a' };
     let mistyped: String = letters.into_iter().collect();
-    let outcome = world.receive(&mistyped).finish();
-    let error = outcome.expect_error(2);
-    assert!(error["message"].as_str().unwrap().contains("a character was changed"), "{error}");
+    world.receive(&mistyped).finish().expect_message(2, "a character was changed");
     assert!(tree::names(&world.target()).is_empty());
 }
 
@@ -65,8 +62,6 @@ fn another_identity_at_the_address_is_not_the_peer() {
 
 #[test]
 fn a_sender_without_receivers_gives_up_after_its_timeout() {
-    let world = World::new();
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1000);
+    let (world, film) = World::with_file("film.mov", 1, 1000);
     world.send_with(&[film], &["--timeout", "1"]).finish().expect_error(3);
 }

@@ -2,14 +2,12 @@
 //! command that has it.
 
 use std::any::TypeId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction};
-
-use super::settings::Values;
 
 /// Options that request an action instead of stating a preference; they are no settings.
 const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
@@ -275,6 +273,9 @@ fn below(path: &str, sub: &clap::Command) -> String {
         path => format!("{path}.{}", sub.get_name()),
     }
 }
+
+/// Values of settings, by command and option.
+pub type Values = BTreeMap<(String, String), OsString>;
 
 /// Returns the definition with these values as defaults.
 pub fn with_values(definition: clap::Command, values: &Values) -> clap::Command {

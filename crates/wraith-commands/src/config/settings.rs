@@ -13,7 +13,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::File;
-use super::keys::{self, Key, Keys};
+use super::keys::{self, Key, Keys, Values};
 use crate::args;
 use crate::failure::{Exit, Failure};
 
@@ -37,9 +37,6 @@ impl Variables {
         key.variables().into_iter().find_map(|name| self.0.get(&name).map(|value| (name, value)))
     }
 }
-
-/// Values of settings, by command and option.
-pub type Values = BTreeMap<(String, String), OsString>;
 
 /// The settings for one command line.
 #[derive(Debug)]

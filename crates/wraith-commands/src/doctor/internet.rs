@@ -5,7 +5,6 @@
 //! they are off. Later, packets also go to the address at which these targets see this machine.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -13,10 +12,9 @@ use wraith::Proxies;
 use wraith_dht::{DEFAULT_BOOTSTRAP, Dht, DhtConfig};
 use wraith_discovery::{PlaceError, RecordStore};
 use wraith_relay::Relays;
-use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity};
 
-use super::nat::{self, Observer};
-use super::{Check, clock, lifetime, mapping, relay};
+use super::observer::{Observer, open};
+use super::{Check, clock, lifetime, mapping, nat, relay};
 use crate::args::{DoctorArgs, MeetingArgs};
 use crate::code::{named, relays};
 use crate::output::Reporter;
@@ -93,16 +91,6 @@ pub async fn check(
         mapping.release().await;
     }
     socket.start_close();
-}
-
-/// Opens a socket like those of transfers, with a fresh random identity.
-pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-    let core = EndpointConfig::new(SecretIdentity::from_seed(seed));
-    let mut config = Config::new(core);
-    config.movers.extend(relays.map(|relays| Arc::new(relays.clone()) as Arc<_>));
-    Endpoint::bind(config)
 }
 
 /// Starts a DHT operation and ends with the first answer. Also returns some of the nodes that

@@ -14,8 +14,7 @@ use tokio::time::sleep;
 use wraith_transport::AnswerMode;
 
 use super::Check;
-use super::internet::open;
-use super::nat::Observer;
+use super::observer::{Observer, open};
 use crate::output::Reporter;
 
 const NAME: &str = "NAT lifetime";

@@ -14,6 +14,7 @@ mod machine;
 mod mapping;
 mod nat;
 mod network;
+mod observer;
 mod relay;
 
 use std::io::IsTerminal;

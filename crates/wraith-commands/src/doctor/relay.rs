@@ -15,7 +15,7 @@ use wraith_relay::{
 
 use super::Check;
 use super::clock::RelayClock;
-use super::nat::Observer;
+use super::observer::Observer;
 use crate::code::RELAY_PORT;
 
 const NAME: &str = "relay";

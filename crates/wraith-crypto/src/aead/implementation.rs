@@ -6,8 +6,6 @@ use std::fmt;
 use wraith_kernels::aes_gcm::Width;
 use wraith_kernels::chacha20_poly1305;
 
-use super::{AeadKey, Suite, aes_hardware};
-
 /// Implementation of a suite. The fastest one that is available is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
@@ -21,7 +19,7 @@ pub enum Implementation {
     /// AWS-LC: every processor, every suite but SM4-GCM.
     AwsLc,
     /// Our own, only for SM4-GCM: every processor, if the feature `sm4` compiles it.
-    /// [`implementation`] names the processor features in use.
+    /// [`implementation`](super::implementation()) names the processor features in use.
     Sm4,
 }
 
@@ -56,23 +54,5 @@ impl fmt::Display for Implementation {
             Self::Sm4 => "not built",
         };
         write!(f, "own ({features})")
-    }
-}
-
-/// Describes the implementation of a suite on this processor, for people.
-///
-/// # Panics
-/// As [`AeadKey::new`].
-#[must_use]
-pub fn implementation(suite: Suite) -> String {
-    let implementation = AeadKey::new(suite, &[0; 32]).implementation();
-    match (implementation, suite) {
-        (Implementation::AwsLc, Suite::Aes256Gcm) if aes_hardware() => {
-            format!("{implementation}, AES instructions")
-        }
-        (Implementation::AwsLc, Suite::Aes256Gcm) => {
-            format!("{implementation}, no AES instructions")
-        }
-        _ => implementation.to_string(),
     }
 }

@@ -408,7 +408,7 @@ async fn announce_nameplate(
     loop {
         let served = match announcement {
             Ok(announcement) => {
-                backoff.reset();
+                backoff.succeeded(Instant::now());
                 status.mark_up(|event| state.emit(event));
                 announcement.serve_queries(state.clone(), end.clone()).await
             }

@@ -35,7 +35,7 @@ impl Message {
             Self::Proof(bytes) => (3, bytes),
             Self::Welcome(bytes) => (4, &**bytes),
             Self::Ticket(bytes) => (5, &**bytes),
-            Self::Refused(why) => (6, &[*why as u8]),
+            Self::Refused(why) => (6, &[why.byte()]),
             Self::Ack => (7, &[]),
         };
         let mut out = Vec::with_capacity(1 + body.len());
@@ -54,7 +54,7 @@ impl Message {
             4 => Self::Welcome(Box::new(body.try_into().ok()?)),
             5 => Self::Ticket(Box::new(body.try_into().ok()?)),
             6 => match body {
-                [why] => Self::Refused(Refusal::from_wire(*why)?),
+                [why] => Self::Refused(Refusal::from_byte(*why)?),
                 _ => return None,
             },
             7 if body.is_empty() => Self::Ack,

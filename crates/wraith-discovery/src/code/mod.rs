@@ -24,6 +24,7 @@
 //! - [`announce`] and [`join`]: the exchange at all places at once
 
 mod announce;
+mod attempts;
 mod creator;
 mod join;
 mod long;
@@ -39,8 +40,9 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 pub use announce::{CodeAnnouncement, CodeOptions, announce};
+pub use attempts::{JoinError, JoinErrorKind, JoinSuccess};
 pub use creator::{Creator, ProofVerdict};
-pub use join::{JoinError, JoinErrorKind, JoinSuccess, MarkSpent, join, join_reachable};
+pub use join::{MarkSpent, join, join_reachable};
 pub use long::announce_long;
 pub use pake::TicketSide;
 pub use state::CodeEvent;

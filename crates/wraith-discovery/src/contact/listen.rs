@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::select;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::debug;
+use tokio::time::Instant;
 use wraith_crypto::NodeId;
 
 use super::MAX_CONTACTS;
 use super::hour::{hour, hour_after};
 use super::pair::ContactPair;
+use super::place_status::PlaceStatus;
 use super::responder::{ContactEvent, ContactResponder};
 use super::stored::StoredContacts;
 use crate::backoff::Backoff;
@@ -219,35 +220,7 @@ async fn serve_announcement(
     backoff: &mut Backoff,
 ) -> Result<(), PlaceError> {
     let announcement = announced?;
-    backoff.reset();
+    backoff.succeeded(Instant::now());
     status.mark_up();
     announcement.serve_queries(status.responder.clone(), end.clone()).await
-}
-
-/// Status of a place, shared by all its tasks.
-#[derive(Debug)]
-pub(super) struct PlaceStatus {
-    place: PlaceName,
-    is_lost: watch::Sender<bool>,
-    responder: Arc<ContactResponder>,
-}
-
-impl PlaceStatus {
-    pub(super) fn new(place: PlaceName, responder: Arc<ContactResponder>) -> Self {
-        Self { place, is_lost: watch::Sender::new(false), responder }
-    }
-
-    pub(super) fn mark_down(&self, why: PlaceError) {
-        debug!(place = self.place.name(), %why, "not listening for contacts");
-        if !self.is_lost.send_replace(true) {
-            self.responder.emit(ContactEvent::Lost(self.place.clone(), why));
-        }
-    }
-
-    pub(super) fn mark_up(&self) {
-        debug!(place = self.place.name(), "listening for contacts");
-        if self.is_lost.send_replace(false) {
-            self.responder.emit(ContactEvent::Back(self.place.clone()));
-        }
-    }
 }

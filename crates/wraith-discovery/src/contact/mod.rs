@@ -14,21 +14,23 @@ mod hour;
 mod listen;
 mod packet;
 mod pair;
+mod place_status;
 mod replay;
 mod responder;
 mod search;
+mod search_event;
 mod stored;
-
-use std::net::SocketAddr;
 
 use wraith_crypto::{NodeId, kdf};
 
 pub use listen::{ContactEvents, ContactListener, listen};
-pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
 pub use packet::{ContactMessage, open, seal};
 pub use pair::ContactPair;
 pub use responder::{ContactEvent, PUNCH_SECRET_LEN, PunchRequest, PunchSecret};
-pub use search::{CallOptions, ContactSearch, SearchEvent, search, search_with_call};
+pub use search::{CallOptions, ContactSearch, search, search_with_call};
+pub use search_event::SearchEvent;
+
+pub use crate::reach::Addresses;
 
 /// Most contacts of a listener. Each costs one trial decryption per packet from the local network.
 pub const MAX_CONTACTS: usize = 256;
@@ -37,9 +39,6 @@ pub const MAX_CONTACTS: usize = 256;
 const FIRST_PORT: u16 = 10_240;
 /// Number of such ports. They end below the ephemeral ports of operating systems (32768 on Linux).
 const PORTS: u64 = 22_528;
-
-/// Addresses of a listener, most useful first.
-pub type Addresses = Vec<SocketAddr>;
 
 /// Returns the preferred UDP port of an identity. A peer with the NodeId can compute it; the port
 /// appears in no list of well-known ports.

@@ -11,8 +11,6 @@
 //! packet repeats, and a packet that is reflected to its sender does not open. An answer contains
 //! the salt of its call.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
 use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroizing;
 
@@ -21,8 +19,6 @@ use crate::reach::Reach;
 
 /// Length of the salt in bytes.
 pub const SALT_LEN: usize = 16;
-/// Length of an encoded address in bytes.
-pub const ADDRESS_LEN: usize = 19;
 
 /// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,37 +83,12 @@ fn key(pair: &ContactPair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
     AeadKey::library(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
 }
 
-/// Encodes an address as in the handshake: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`.
-pub fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
-    let mut bytes = [0; ADDRESS_LEN];
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) => {
-            bytes[0] = 4;
-            bytes[1..5].copy_from_slice(&ip.octets());
-        }
-        IpAddr::V6(ip) => {
-            bytes[0] = 6;
-            bytes[1..17].copy_from_slice(&ip.octets());
-        }
-    }
-    bytes[17..].copy_from_slice(&address.port().to_be_bytes());
-    bytes
-}
-
-/// Decodes an address. `None` if the family is unknown.
-pub fn decode_address(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
-    let ip = match bytes {
-        [4, a, b, c, d, ..] => IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)),
-        [6, rest @ ..] => IpAddr::V6(Ipv6Addr::from(*rest.first_chunk::<16>()?)),
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip, u16::from_be_bytes([bytes[17], bytes[18]])))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use wraith_crypto::SecretIdentity;
+
+    use std::net::SocketAddr;
 
     use super::*;
     use crate::reach::MAX_ADDRESSES;

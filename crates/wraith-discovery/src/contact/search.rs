@@ -16,8 +16,9 @@ use super::hour::hours_to_try;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
 use super::pair::ContactPair;
 use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
+use super::search_event::SearchEvent;
 use super::stored;
-use crate::place::{MakeQuestion, MeetingPlace, PlaceError, PlaceName, Reply, Topic};
+use crate::place::{MakeQuestion, MeetingPlace, PlaceError, Reply, Topic};
 use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
@@ -30,16 +31,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(700);
 const MAX_CALLS: usize = 16;
 /// Most queued results. If the queue is full, the search pauses.
 const MAX_WAITING: usize = 64;
-
-/// Result at one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SearchEvent {
-    /// The contact's addresses. If the contact has the caller's addresses as well, the secret
-    /// authenticates the packets of both sides.
-    Found(PlaceName, Reach, Option<PunchSecret>),
-    /// The place is not usable at present.
-    PlaceFailed(PlaceName, PlaceError),
-}
 
 /// A running search; drop ends it.
 pub struct ContactSearch {

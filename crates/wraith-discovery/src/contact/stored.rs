@@ -26,12 +26,12 @@ use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
-use super::listen::PlaceStatus;
 use super::pair::ContactPair;
+use super::place_status::PlaceStatus;
 use super::responder::{
     ContactEvent, ContactResponder, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
 };
-use super::search::SearchEvent;
+use super::search_event::SearchEvent;
 use crate::backoff::Backoff;
 use crate::place::PlaceError;
 use crate::reach::MakeReach;
@@ -182,10 +182,10 @@ impl CallSearch {
                         // Errors of the store are reported by the publications.
                         Err(why) => {
                             debug!(place = self.store.place().name(), %why, "call lookup failed");
-                            backoff.advance()
+                            backoff.failed(Instant::now())
                         }
                         Ok(()) => {
-                            backoff.reset();
+                            backoff.succeeded(Instant::now());
                             let in_turn = CALL_SPACING.max(CALL_INTERVAL / pairs.len() as u32);
                             if is_fast { FAST_SPACING } else { in_turn }
                         }

@@ -15,11 +15,11 @@ use tokio::select;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::claim::{CLAIM, TAKEN};
 use super::envelope::{Envelope, OpenedPacket};
 use super::interface_watch::InterfaceWatch;
 use super::interfaces::Lan;
 use super::nameplate_lock::NameplateLock;
+use super::packet::{CLAIM, TAKEN};
 use super::sockets::{DualStackSockets, RecvBuffer};
 use crate::place::{
     Announcement, BoxFuture, EndSignal, PlaceError, PlaceName, Question, Responder,

@@ -18,14 +18,9 @@ use super::announce::MulticastListener;
 use super::envelope::{Envelope, OpenedPacket};
 use super::interfaces::{Interface, Lan};
 use super::nameplate_lock::NameplateLock;
-use super::packet::OPENING_LEN;
+use super::packet::{CLAIM, OPENING_LEN, TAKEN};
 use super::sockets::RecvBuffer;
 use crate::place::{MAX_NAMEPLATE, PlaceError};
-
-/// Message of a claim, and the answer of the creator that has the nameplate. The messages of a
-/// code exchange have other types (SPEC §11.4).
-pub const CLAIM: &[u8] = &[8];
-pub const TAKEN: &[u8] = &[9];
 
 /// Pauses after each transmission of a claim; after the last one the nameplate is claimed.
 const PAUSES: [Duration; 3] =

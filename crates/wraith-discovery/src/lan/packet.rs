@@ -18,6 +18,11 @@ const PLAIN_LEN: usize = LENGTH_LEN + OPENING_LEN + MAX_MESSAGE_LEN;
 /// Length of every packet in bytes.
 pub const PACKET_LEN: usize = SALT_LEN + PLAIN_LEN + TAG_BYTES;
 
+/// Message of a claim, and the answer of the creator that has the nameplate. The messages of a
+/// code exchange have other types (SPEC §11.4).
+pub const CLAIM: &[u8] = &[8];
+pub const TAKEN: &[u8] = &[9];
+
 /// Seals a packet of the conversation that started with `hello`, at this nameplate. The message is
 /// empty for the hello itself. The salt must be random and never reused. `None` if the message is
 /// too long.

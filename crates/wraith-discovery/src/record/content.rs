@@ -6,30 +6,30 @@
 //!
 //! Times are in Unix seconds. This module does not interpret the body.
 
+use wraith_crypto::wire_enum;
 use zeroize::Zeroizing;
 
 use super::hour::CLOCK_SKEW_SECONDS;
+use super::lengths::CONTENT_LEN;
 use crate::reach::Reach;
 
-/// Length of every content in bytes. It holds the longest ticket, its receiver and a few relays.
-pub const CONTENT_LEN: usize = super::VALUE_LEN - super::slot::SALT_LEN - wraith_crypto::TAG_BYTES;
 /// Longest lifetime of a record, which also bounds what a crash leaves behind.
 pub const MAX_LIFE_SECONDS: u64 = 3600;
 
-/// Purpose of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Withdrawn by its writer.
-    Withdrawn = 0,
-    /// The writer's addresses.
-    Reach = 1,
-    /// A caller's request for immediate contact, with its addresses.
-    Call = 2,
-    /// A waiting code: its creator, and the result for the last joiner.
-    Offer = 3,
-    /// A joiner of a code.
-    Join = 4,
+wire_enum! {
+    /// Purpose of a record.
+    pub enum Kind {
+        /// Withdrawn by its writer.
+        Withdrawn = 0,
+        /// The writer's addresses.
+        Reach = 1,
+        /// A caller's request for immediate contact, with its addresses.
+        Call = 2,
+        /// A waiting code: its creator, and the result for the last joiner.
+        Offer = 3,
+        /// A joiner of a code.
+        Join = 4,
+    }
 }
 
 /// Content of a record. The body may hold secrets, so it is wiped on drop.
@@ -74,7 +74,7 @@ impl Content {
     /// If the body does not fit, which no body of this crate does.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_LEN));
-        out.push(self.kind as u8);
+        out.push(self.kind.byte());
         out.extend_from_slice(&self.written.to_be_bytes());
         out.extend_from_slice(&self.expires.to_be_bytes());
         let room = CONTENT_LEN.checked_sub(out.len() + 2 + self.body.len());
@@ -91,14 +91,7 @@ impl Content {
             return None;
         }
         let (kind, rest) = bytes.split_first()?;
-        let kind = match kind {
-            0 => Kind::Withdrawn,
-            1 => Kind::Reach,
-            2 => Kind::Call,
-            3 => Kind::Offer,
-            4 => Kind::Join,
-            _ => return None,
-        };
+        let kind = Kind::from_byte(*kind)?;
         let (written, rest) = rest.split_first_chunk()?;
         let (expires, rest) = rest.split_first_chunk()?;
         let (reach, rest) = Reach::decode(rest)?;

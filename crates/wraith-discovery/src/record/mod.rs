@@ -18,10 +18,11 @@
 pub(crate) mod content;
 pub(crate) mod find;
 pub(crate) mod hour;
+mod lengths;
 pub(crate) mod publish;
 pub(crate) mod slot;
 mod ticket;
 
-pub use slot::VALUE_LEN;
+pub use lengths::VALUE_LEN;
 pub(crate) use ticket::{REACH_LIFE_SECONDS, REPUBLISH_INTERVAL};
 pub use ticket::{TicketRecord, TicketSearch, find_ticket, publish_ticket};

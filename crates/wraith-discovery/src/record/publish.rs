@@ -141,7 +141,7 @@ impl Writer {
                 backoff.wait().await;
                 continue;
             }
-            backoff.reset();
+            backoff.succeeded(Instant::now());
             self.wait(now, hour, commands).await;
             sleep_until(begun + CHANGE_INTERVAL).await;
         }

@@ -15,17 +15,12 @@ use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES, kdf};
 use zeroize::Zeroizing;
 
 use super::content::Content;
+use super::lengths::{SALT_LEN, VALUE_LEN};
 use crate::Capability;
 use crate::contact::ContactPair;
 use crate::place::PlaceError;
 use crate::store::{RecordSeed, StoredRecord};
 use crate::wall_clock::unix_millis;
-
-/// Length of every record in bytes: below BEP 44's 1000, so that a datagram with it stays below
-/// 1200.
-pub const VALUE_LEN: usize = 900;
-/// Length of the salt in bytes.
-pub const SALT_LEN: usize = 16;
 
 /// Secret of one side's record for the other, in all hours. Wiped on drop.
 #[derive(Clone)]

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use wraith_crypto::wire_enum;
+
 use crate::place::{MAX_MESSAGE_LEN, Refusal};
 
 /// Version of this protocol.
@@ -45,43 +47,29 @@ pub enum ServerFrame {
     Refused(ServerRefusal),
 }
 
-/// Reason of a server's refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ServerRefusal {
-    /// No creator waits at this nameplate.
-    Nobody = 1,
-    /// Another creator waits at this nameplate.
-    Taken = 2,
-    /// Too many requests from this address.
-    TooFast = 3,
-    /// The server or the nameplate has no room.
-    Full = 4,
-    /// The frame is malformed or of another version.
-    Malformed = 5,
-    /// The creator was found by another joiner.
-    Used = 6,
-    /// A joiner guessed wrong.
-    Burned = 7,
-    /// The creator's code has expired.
-    Expired = 8,
+wire_enum! {
+    /// Reason of a server's refusal.
+    pub enum ServerRefusal {
+        /// No creator waits at this nameplate.
+        Nobody = 1,
+        /// Another creator waits at this nameplate.
+        Taken = 2,
+        /// Too many requests from this address.
+        TooFast = 3,
+        /// The server or the nameplate has no room.
+        Full = 4,
+        /// The frame is malformed or of another version.
+        Malformed = 5,
+        /// The creator was found by another joiner.
+        Used = 6,
+        /// A joiner guessed wrong.
+        Burned = 7,
+        /// The creator's code has expired.
+        Expired = 8,
+    }
 }
 
 impl ServerRefusal {
-    const fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Nobody,
-            2 => Self::Taken,
-            3 => Self::TooFast,
-            4 => Self::Full,
-            5 => Self::Malformed,
-            6 => Self::Used,
-            7 => Self::Burned,
-            8 => Self::Expired,
-            _ => return None,
-        })
-    }
-
     /// Returns the refusal for late joiners at a nameplate that was closed for this reason.
     pub const fn after(closed: Refusal) -> Self {
         match closed {
@@ -105,7 +93,7 @@ impl ClientFrame {
             }
             Self::Send { joiner, message } => frame(3, &[&joiner.to_be_bytes(), message]),
             Self::Ping => frame(4, &[]),
-            Self::Close(why) => frame(5, &[&[*why as u8]]),
+            Self::Close(why) => frame(5, &[&[why.byte()]]),
         }
     }
 
@@ -125,7 +113,7 @@ impl ClientFrame {
                 Self::Send { joiner, message }
             }
             (4, []) => Self::Ping,
-            (5, [why]) => Self::Close(Refusal::from_wire(*why)?),
+            (5, [why]) => Self::Close(Refusal::from_byte(*why)?),
             _ => return None,
         })
     }
@@ -143,7 +131,7 @@ impl ServerFrame {
             Self::Message { joiner, message } => frame(20, &[&joiner.to_be_bytes(), message]),
             Self::Left { joiner } => frame(21, &[&joiner.to_be_bytes()]),
             Self::Pong => frame(22, &[]),
-            Self::Refused(why) => frame(23, &[&[*why as u8]]),
+            Self::Refused(why) => frame(23, &[&[why.byte()]]),
         }
     }
 
@@ -169,7 +157,7 @@ impl ServerFrame {
             }
             (21, _) => Self::Left { joiner: u32::from_be_bytes(body.try_into().ok()?) },
             (22, []) => Self::Pong,
-            (23, [why]) => Self::Refused(ServerRefusal::from_wire(*why)?),
+            (23, [why]) => Self::Refused(ServerRefusal::from_byte(*why)?),
             _ => return None,
         })
     }

@@ -1,4 +1,5 @@
-//! A meeting place that anyone can run: `wraith rendezvous` (SPEC §11.5).
+//! The client of a rendezvous server, a meeting place that anyone can run (SPEC §11.5), and the
+//! frames of the protocol. The server itself is in `wraith-relay`.
 //!
 //! The server is blind. The server assigns nameplates (the numbers in codes) and forwards sealed
 //! messages between a creator and its joiners. It observes the nameplate, both addresses and the
@@ -15,10 +16,8 @@
 mod announce;
 mod frame;
 mod link;
-mod mailboxes;
 mod probe;
 mod query;
-mod server;
 
 use std::sync::Arc;
 
@@ -29,15 +28,16 @@ use crate::place::{
 };
 
 use announce::OpenedNameplate;
-pub use frame::{ClientFrame, InvalidFrameLength, ServerFrame, ServerRefusal, VERSION, split};
+pub use frame::{
+    ClientFrame, InvalidFrameLength, MAX_FRAME_LEN, ServerFrame, ServerRefusal, VERSION, split,
+};
 pub use probe::probe;
 use query::RendezvousQuery;
-pub use server::{Connections, Server};
 
 /// Default TCP port of a server: the number of the local network's UDP port.
 pub const DEFAULT_PORT: u16 = 49_737;
 /// First nameplate of contacts; lower ones belong to codes.
-const FIRST_CONTACT_NAMEPLATE: u32 = 1 << 31;
+pub const FIRST_CONTACT_NAMEPLATE: u32 = 1 << 31;
 
 /// A server as a meeting place, with the default properties: half of the connections that a server
 /// allows per address are for contacts.

@@ -220,7 +220,7 @@ async fn a_server_that_comes_back_has_the_code_again() {
     let mut sender = offered(&places, 1).await;
     tasks.shutdown().await;
     assert!(matches!(next(&mut sender).await, CodeEvent::Lost(..)));
-    let again = wraith_discovery::rendezvous::Server::bind(address).await.unwrap();
+    let again = wraith_relay::rendezvous::Server::bind(address).await.unwrap();
     tasks.spawn(async move { again.run().await.unwrap() });
     assert!(matches!(next(&mut sender).await, CodeEvent::Back(_)));
     assert!(fetched(sender.code(), &places).await.is_ok());

@@ -6,7 +6,6 @@ mod contacts;
 mod long_codes;
 mod nearby;
 mod own_place;
-mod server;
 mod store;
 mod support;
 mod waiting;

@@ -12,11 +12,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_crypto::NodeId;
-use wraith_discovery::rendezvous::Server;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, JoinSuccess, Lan, MakeTicket,
     MarkSpent, Places, TicketSide, TimeLimit, announce, join,
 };
+use wraith_relay::rendezvous::Server;
 use zeroize::Zeroizing;
 
 pub use lan::own_network;

@@ -5,8 +5,8 @@ use std::arch::x86_64::*;
 
 use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
-use super::gcm::GcmKey;
 use super::ghash::{BLOCK, GROUP_BYTES};
+use super::key::{GcmKey, tag};
 use super::text::Start;
 use super::{Width, vaes256, vaes512};
 
@@ -69,7 +69,7 @@ impl Ghash {
             let hash = key.hash.continued(self.hash, &self.kept[..self.filled]);
             let lengths = u128::from(self.len.wrapping_mul(8)) << 64;
             let hash = key.hash.continued(hash, &lengths.to_be_bytes());
-            super::gcm::tag(hash, key.tag_mask(Start(self.start)))
+            tag(hash, key.tag_mask(Start(self.start)))
         }
     }
 }

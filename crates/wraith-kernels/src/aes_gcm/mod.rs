@@ -20,6 +20,8 @@ mod ghash;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod gmac;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+mod key;
+#[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod portable;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 mod short;
@@ -41,9 +43,9 @@ pub(crate) use aes::AES_BLOCK;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 pub use aes::RoundKeys;
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-pub use gcm::GcmKey;
-#[cfg(all(target_arch = "x86_64", feature = "simd"))]
 pub use gmac::Ghash;
+#[cfg(all(target_arch = "x86_64", feature = "simd"))]
+pub use key::GcmKey;
 
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::detect::{Kernel, Purpose, needs};

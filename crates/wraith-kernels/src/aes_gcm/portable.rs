@@ -5,7 +5,7 @@ use aes::Aes256Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use super::BLOCK;
-use crate::ghash::Ghash;
+use crate::ghash_portable::absorb;
 
 /// Encrypts `text` in place and returns the tag. The nonce has 12 bytes.
 pub(crate) fn seal(key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]) -> [u8; BLOCK] {
@@ -24,9 +24,9 @@ pub(crate) fn seal(key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], text: &mut [u8]
     for (block, count) in text.chunks_mut(BLOCK).zip(2..) {
         block.iter_mut().zip(counter(count)).for_each(|(byte, key)| *byte ^= key);
     }
-    let hash = Ghash::portable(&encrypted([0; BLOCK]));
+    let hash_key = u128::from_be_bytes(encrypted([0; BLOCK]));
     let lengths = (aad.len() as u128) << 67 | (text.len() as u128) << 3;
-    let sum = hash.absorb(hash.absorb(0, aad), text);
-    let sum = hash.absorb(sum, &lengths.to_be_bytes());
+    let sum = absorb(hash_key, absorb(hash_key, 0, aad), text);
+    let sum = absorb(hash_key, sum, &lengths.to_be_bytes());
     (sum ^ u128::from_be_bytes(counter(1))).to_be_bytes()
 }

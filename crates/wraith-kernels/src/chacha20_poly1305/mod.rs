@@ -11,7 +11,7 @@ use zeroize::ZeroizeOnDrop;
 use crate::chacha20::{BLOCK, block, hchacha20};
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::detect::{Kernel, Purpose, needs};
-use crate::poly1305::{Poly1305, halves, lengths};
+use crate::poly1305::{self, Poly1305, halves, lengths};
 #[cfg(all(target_arch = "x86_64", feature = "simd"))]
 use crate::self_test::Inputs;
 
@@ -47,6 +47,27 @@ pub fn features() -> Option<&'static str> {
     #[cfg(all(target_arch = "x86_64", feature = "simd"))]
     if KERNEL.is_available() {
         return Some(KERNEL.features());
+    }
+    None
+}
+
+/// Returns the tag of Poly1305 alone by vectors, or `None` without the kernel.
+///
+/// `before`, `text` and `last` are absorbed in this order. The first two are padded to whole blocks
+/// with zeros. The text is absorbed in turns of up to `piece` bytes each, at least one.
+#[must_use]
+#[allow(unsafe_code, unused_variables, reason = "without the kernel")]
+pub fn poly1305_tag(
+    key: &[u8; 32],
+    before: &[u8],
+    text: &[u8],
+    last: [u8; poly1305::BLOCK],
+    piece: usize,
+) -> Option<[u8; poly1305::BLOCK]> {
+    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+    if features().is_some() {
+        // SAFETY: the kernel is available, so the processor has the instructions.
+        return Some(unsafe { poly1305::ifma::tag(key, before, text, last, piece) });
     }
     None
 }

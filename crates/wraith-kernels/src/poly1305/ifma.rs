@@ -81,7 +81,7 @@ fn lanes() -> __m512i {
 
 /// Returns the tag of `before`, `text` and `last`, the text in turns of up to `piece` bytes each.
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512ifma,bmi2")]
-pub(super) fn tag(
+pub(crate) fn tag(
     key: &[u8; 32],
     before: &[u8],
     text: &[u8],

@@ -136,27 +136,6 @@ pub fn tag(key: &[u8; 32], message: &[u8]) -> [u8; BLOCK] {
     state.finish()
 }
 
-/// Returns the tag by vectors, or `None` without the kernel of ChaCha20-Poly1305.
-///
-/// `before`, `text` and `last` are absorbed in this order. The first two are padded to whole blocks
-/// with zeros. The text is absorbed in turns of up to `piece` bytes each, at least one.
-#[must_use]
-#[allow(unsafe_code, unused_variables, reason = "without the kernel")]
-pub fn tag_by_vectors(
-    key: &[u8; 32],
-    before: &[u8],
-    text: &[u8],
-    last: [u8; BLOCK],
-    piece: usize,
-) -> Option<[u8; BLOCK]> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if crate::chacha20_poly1305::features().is_some() {
-        // SAFETY: the kernel is available, so the processor has the instructions.
-        return Some(unsafe { ifma::tag(key, before, text, last, piece) });
-    }
-    None
-}
-
 /// Returns the halves of a key.
 pub(crate) fn halves(key: &[u8; 32]) -> [u128; 2] {
     [0, BLOCK]

@@ -24,8 +24,8 @@ pub use sealer::Sealer;
 use thiserror::Error;
 use wraith_crypto::TAG_BYTES;
 
-/// Length of a connection ID in bytes.
-pub const CID_BYTES: usize = 8;
+pub use crate::keys::CID_BYTES;
+
 /// Length of the header in bytes: connection ID, key phase and packet number.
 pub const HEADER_BYTES: usize = CID_BYTES + 4;
 /// Bytes of a packet besides its frames: header and tag.

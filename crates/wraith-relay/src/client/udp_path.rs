@@ -17,6 +17,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use wraith_discovery::Backoff;
+
 use crate::binding::{BIND_WINDOW, Binding, COOKIE_BYTES};
 use crate::random::Random;
 
@@ -27,10 +29,10 @@ const REQUESTS_MAX: u32 = 3;
 /// Interval between confirmations of an address. It is below the 30 s of NAT bindings (RFC 4787
 /// requires two minutes; many NATs use less).
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Wait before the next attempt after UDP was blocked; it doubles with each attempt that fails. A
-/// machine or a path that is busy for a moment does not stay on TLS for a minute.
-const FIRST_RETRY: Duration = Duration::from_secs(4);
-const LAST_RETRY: Duration = Duration::from_secs(60);
+/// Waits before the next attempt after UDP was blocked. A machine or a path that is busy for a
+/// moment does not stay on TLS for a minute. One answer does not prove a path that lets requests
+/// through and drops the rest.
+const RETRY: Backoff = Backoff::new(Duration::from_secs(4), Duration::from_secs(60));
 
 /// Path state and request timer; see the module documentation.
 #[derive(Debug)]
@@ -42,8 +44,7 @@ pub struct UdpPath {
     outstanding: Option<(u64, Instant, u32)>,
     bound: bool,
     next: Option<Instant>,
-    /// Wait after the next attempt that fails.
-    retry: Duration,
+    retry: Backoff,
     observed: Option<SocketAddr>,
 }
 
@@ -67,7 +68,7 @@ impl UdpPath {
             outstanding: None,
             bound: false,
             next: now,
-            retry: FIRST_RETRY,
+            retry: RETRY,
             observed: None,
         }
     }
@@ -110,8 +111,7 @@ impl UdpPath {
         let attempts = self.outstanding.map_or(0, |(_, _, attempts)| attempts);
         if attempts >= REQUESTS_MAX {
             self.outstanding = None;
-            self.next = Some(now + self.retry);
-            self.retry = LAST_RETRY.min(self.retry * 2);
+            self.next = Some(now + self.retry.failed(now));
             return if std::mem::take(&mut self.bound) {
                 UdpAction::Use(false)
             } else {
@@ -175,10 +175,7 @@ impl UdpPath {
                 };
                 self.outstanding = None;
                 self.seen = self.seen.max(counter);
-                // One answer does not prove a path that lets requests through and drops the rest.
-                if self.bound {
-                    self.retry = FIRST_RETRY;
-                }
+                self.retry.succeeded(now);
                 self.observed = Some(observed);
                 let fifth = KEEP_ALIVE.as_millis() as u64 / 5;
                 let spread = Duration::from_millis(random.below(2 * fifth + 1));
@@ -304,10 +301,10 @@ mod tests {
         assert_eq!(waits, [4, 8, 16, 32, 60, 60]);
         // One answer does not prove the path; the second in a row does.
         confirm(&mut path, &mut random);
-        assert_eq!(fail(&mut path), LAST_RETRY);
+        assert_eq!(fail(&mut path).as_secs(), 60);
         confirm(&mut path, &mut random);
         confirm(&mut path, &mut random);
-        assert_eq!(fail(&mut path), FIRST_RETRY);
+        assert_eq!(fail(&mut path).as_secs(), 4);
     }
 
     #[test]

@@ -18,10 +18,11 @@ use wraith_discovery::{rates::Source, unix_seconds};
 
 use super::handshake_slots::HandshakeSlot;
 use super::other_port::OtherPort;
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use super::table::{Forwarded, Table};
 use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION};
 use crate::frame_stream::FrameStream;
+use crate::lock::lock;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use wraith_discovery::rates::Source;
 
-use super::shared::lock;
+use crate::lock::lock;
 
 /// Most connections without a session. Each has a TLS handshake in progress, about 40 KiB.
 const MAX: usize = 1024;

@@ -1,53 +1,8 @@
 //! Metrics of a relay: numbers only, without addresses, mailboxes or identities.
 
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A counter or gauge.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds `count`.
-    pub fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    /// Sets the value.
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// Returns the value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-macro_rules! metrics {
-    ($($field:ident $kind:ident $name:literal $help:literal,)*) => {
-        /// All metrics.
-        #[derive(Debug, Default)]
-        pub struct Metrics {
-            $(#[doc = $help] pub $field: Counter,)*
-        }
-
-        impl Metrics {
-            /// Formats the metrics in Prometheus' text format, version 0.0.4.
-            pub fn to_text(&self) -> String {
-                let mut text = String::new();
-                $(
-                    let (name, value) = (concat!("wraith_relay_", $name), self.$field.get());
-                    let (help, kind) = ($help, stringify!($kind));
-                    let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-                )*
-                text
-            }
-        }
-    };
-}
-
-metrics! {
+crate::metrics! {
+    /// All metrics.
+    pub struct Metrics, "wraith_relay_";
     clients gauge "clients" "Clients with a session.",
     pairs gauge "pairs" "Open pairs.",
     mailboxes gauge "mailboxes" "Mailboxes with a waiting client.",

@@ -31,6 +31,7 @@ mod reflector;
 mod shared;
 mod table;
 mod udp;
+mod udp_queue;
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -44,21 +45,22 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info};
-use wraith_discovery::rendezvous::Connections;
 use wraith_transport::mover::Udp;
 
 use crate::budget::Budget;
 use crate::error::StartError;
+use crate::lock::lock;
 use crate::random::Random;
+use crate::rendezvous::Connections;
 use crate::tls::{Pin, pin_of, server_config};
 use admission::AdmissionControl;
 use handshake_slots::{HandshakeSlot, HandshakeSlots};
 use other_port::OtherPort;
 use reflector::Reflector;
-use shared::{Shared, lock};
+use shared::Shared;
 use table::Table;
 
-pub use metrics::{Counter, Metrics};
+pub use metrics::Metrics;
 pub use options::{Admission, Certificate, Limits, Options};
 pub use shared::Timeouts;
 
@@ -131,7 +133,7 @@ impl Server {
         let shared = Shared {
             table: Mutex::new(table),
             admission_control: Mutex::new(AdmissionControl::new(options.admission)),
-            udp_queue: udp::UdpQueue::new()?,
+            udp_queue: udp_queue::UdpQueue::new()?,
             udp_port: udp.as_ref().map_or(0, |udp| udp.local_addr().port()),
             other_port: other.map(OtherPort::new),
             budget: Arc::new(Budget::new(QUEUES_BYTES)),
@@ -199,7 +201,7 @@ impl Server {
             tasks.spawn(http::serve_metrics(listener, self.shared.metrics.clone()));
         }
         if udp.is_some() {
-            tasks.spawn(other_port::serve_second_port(Arc::clone(&self.shared)));
+            tasks.spawn(serve_second_port(Arc::clone(&self.shared)));
         }
         if let Some(rendezvous) = &self.rendezvous {
             let rendezvous = Arc::clone(rendezvous);
@@ -333,6 +335,15 @@ fn bind_other(listen: SocketAddr, wanted: Option<u16>) -> io::Result<Udp> {
     }
     let next = listen.port().checked_add(1).filter(|next| *next > 1);
     next.and_then(|next| bind(next).ok()).map_or_else(|| bind(0), Ok)
+}
+
+/// Serves the second port, if there is one, until it fails permanently.
+async fn serve_second_port(shared: Arc<Shared>) {
+    if let Some(port) = &shared.other_port
+        && let Err(error) = port.answer_requests(&shared.reflector, &shared.metrics).await
+    {
+        debug!(%error, "the other port is not served any more");
+    }
 }
 
 /// Stops the UDP thread however the relay ends.

@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -16,7 +16,9 @@ use tokio::net::UdpSocket;
 use tokio::time::sleep;
 use wraith_transport::mover::{RecvSlots, Udp};
 
-use super::shared::{Shared, lock};
+use super::metrics::Metrics;
+use super::reflector::Reflector;
+use crate::lock::lock;
 
 /// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -49,14 +51,19 @@ impl OtherPort {
     }
 
     /// Answers requests at this port forever.
-    async fn answer_requests(&self, shared: &Shared) -> io::Result<()> {
+    pub async fn answer_requests(
+        &self,
+        reflector: &Reflector,
+        metrics: &Metrics,
+    ) -> io::Result<()> {
         // The same socket, registered for readiness.
         let socket = lock(&self.udp).as_fd().try_clone_to_owned()?;
         let socket = UdpSocket::from_std(socket.into())?;
         let mut slots = RecvSlots::new();
         loop {
             socket.readable().await?;
-            match socket.try_io(Interest::READABLE, || self.receive(shared, &mut slots)) {
+            match socket.try_io(Interest::READABLE, || self.receive(reflector, metrics, &mut slots))
+            {
                 // Other tasks get their turn, however many requests arrive.
                 Ok(()) => tokio::task::yield_now().await,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -66,7 +73,12 @@ impl OtherPort {
     }
 
     /// Answers the available requests.
-    fn receive(&self, shared: &Shared, slots: &mut RecvSlots) -> io::Result<()> {
+    fn receive(
+        &self,
+        reflector: &Reflector,
+        metrics: &Metrics,
+        slots: &mut RecvSlots,
+    ) -> io::Result<()> {
         let filled = lock(&self.udp).receive(slots)?;
         if filled == 0 {
             return Err(ErrorKind::WouldBlock.into());
@@ -76,25 +88,16 @@ impl OtherPort {
             let Some(from) = received.from.ip() else { continue };
             let datagrams = &slots.buffer(slot)[..received.len];
             for datagram in datagrams.chunks(received.stride.max(1)) {
-                match shared.reflector.answer(from, datagram) {
+                match reflector.answer(from, datagram) {
                     Some(answer) if answer.after.is_zero() && !answer.from_other_port => {
                         let len = answer.packet.len();
                         lock(&self.udp).send(from, None, &answer.packet, len);
                     }
                     Some(_) => {}
-                    None => shared.metrics.unauthentic.add(1),
+                    None => metrics.unauthentic.add(1),
                 }
             }
         }
         Ok(())
-    }
-}
-
-/// Serves the second port, if there is one, until it fails permanently.
-pub async fn serve_second_port(shared: Arc<Shared>) {
-    if let Some(port) = &shared.other_port
-        && let Err(error) = port.answer_requests(&shared).await
-    {
-        tracing::debug!(%error, "the other port is not served any more");
     }
 }

@@ -19,7 +19,7 @@ use wraith_core::punch;
 use wraith_discovery::rates::Source;
 use zeroize::Zeroizing;
 
-use super::shared::lock;
+use crate::lock::lock;
 use crate::random::Random;
 
 /// Most delayed answers in total, and most per IPv4 address or IPv6 /64. The `doctor` command uses

@@ -1,7 +1,7 @@
 //! State shared by the tasks and the UDP thread of one relay.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::admission::AdmissionControl;
@@ -9,8 +9,9 @@ use super::metrics::Metrics;
 use super::other_port::OtherPort;
 use super::reflector::Reflector;
 use super::table::Table;
-use super::udp::UdpQueue;
+use super::udp_queue::UdpQueue;
 use crate::budget::Budget;
+use crate::lock::lock;
 
 /// Shared state. Only one lock is held at a time, except that an outbox's lock may be taken last.
 #[derive(Debug)]
@@ -62,9 +63,4 @@ impl Shared {
     pub fn logged(&self, address: IpAddr) -> String {
         if self.log_addresses { address.to_string() } else { "-".to_owned() }
     }
-}
-
-/// Locks `mutex`. Poisoning is ignored, because no panic leaves the data inconsistent.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

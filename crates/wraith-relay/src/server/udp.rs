@@ -7,87 +7,22 @@
 //!
 //! Invariant: the table's lock is not held during a system call.
 
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use wraith_core::punch::ReflectorAnswer;
 use wraith_transport::mover::{Received, RecvSlots, Udp};
 
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 use super::table::Action;
+use crate::lock::lock;
 
-/// Most bytes queued by other threads. More are dropped, as the network would drop them.
-const QUEUE_BYTES: usize = 4 << 20;
 /// Pause after a socket error.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// State shared by the UDP thread and other threads.
-#[derive(Debug)]
-pub struct UdpQueue {
-    queue: Mutex<PendingDatagrams>,
-    event: OwnedFd,
-    /// Whether the thread has been signalled.
-    signalled: AtomicBool,
-    stopped: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct PendingDatagrams {
-    datagrams: Vec<(SocketAddr, Vec<u8>)>,
-    bytes: usize,
-}
-
-impl UdpQueue {
-    /// Creates an empty queue.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            queue: Mutex::default(),
-            event: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
-            signalled: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
-        })
-    }
-
-    /// Queues `datagram` for `to`. Returns false if it is dropped.
-    pub fn send(&self, to: SocketAddr, datagram: Vec<u8>) -> bool {
-        let mut queue = lock(&self.queue);
-        if queue.bytes + datagram.len() > QUEUE_BYTES {
-            return false;
-        }
-        queue.bytes += datagram.len();
-        queue.datagrams.push((to, datagram));
-        drop(queue);
-        self.signal();
-        true
-    }
-
-    /// Stops the thread.
-    pub fn stop(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        self.signal();
-    }
-
-    fn signal(&self) {
-        if !self.signalled.swap(true, Ordering::SeqCst) {
-            // The only possible error is a full counter; the descriptor is then readable anyway.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
-        }
-    }
-
-    fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
-        // The order matters: a signal in between causes a spurious wake-up instead of a lost one.
-        let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        self.signalled.store(false, Ordering::SeqCst);
-        let mut queue = lock(&self.queue);
-        queue.bytes = 0;
-        std::mem::take(&mut queue.datagrams)
-    }
-}
 
 /// Starts the thread.
 pub fn start_udp_thread(udp: Udp, shared: Arc<Shared>) -> io::Result<thread::JoinHandle<()>> {

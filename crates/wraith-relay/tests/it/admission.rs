@@ -72,11 +72,7 @@ async fn clients_and_pairs_of_one_address_are_bounded() {
         options.limits.pairs_per_address = 1;
     })
     .await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     assert!(refused(&try_connect(relay.config()).await, Refusal::Full));
     // The dialling client's address is charged, not the dialled one's: otherwise peers could use up
     // an address's limit.
@@ -87,11 +83,7 @@ async fn clients_and_pairs_of_one_address_are_bounded() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bytes_beyond_the_rate_are_retransmitted_and_the_daily_limit_ends_the_transfer() {
     let relay = Relay::start(|options| options.limits.pair_rate = Some(4 << 20)).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     send(&pair.a, &pair.b, 2 << 20).await;
     assert!(relay.metrics.limited.get() > 0);
     let relay = Relay::start(|options| options.limits.day_bytes = Some(1 << 20)).await;

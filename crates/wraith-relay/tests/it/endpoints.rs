@@ -4,7 +4,7 @@ use wraith_relay::{Refusal, RelayConfig, RelayError, RelayTransport};
 
 use crate::support::{Relay, RelayedPair, access_key, send, until, wait_for_status, within};
 
-const LEN: usize = 8 << 20;
+const LEN: u64 = 8 << 20;
 
 fn over_tls(config: RelayConfig) -> RelayConfig {
     RelayConfig { udp: false, ..config }
@@ -18,13 +18,9 @@ async fn both_ways(pair: &RelayedPair) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_uses_udp() {
     let relay = Relay::start(|_| ()).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     both_ways(&pair).await;
-    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
+    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN);
     assert_eq!(relay.metrics.bindings.get(), 2);
     assert!(pair.waiting_client.owns(&pair.b.remote()));
     // The MTU equals that of a direct path on loopback.
@@ -34,11 +30,7 @@ async fn a_connection_uses_udp() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_uses_tls_at_a_relay_without_udp() {
     let relay = Relay::start(|options| options.udp = false).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Tls, RelayTransport::Tls],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Tls).await;
     both_ways(&pair).await;
     assert_eq!(relay.metrics.bindings.get(), 0);
 }
@@ -55,11 +47,7 @@ async fn one_end_may_use_udp_and_the_other_tls() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_gets_its_observed_address_and_the_round_trip_time() {
     let relay = Relay::start(|_| ()).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     let status = wait_for_status(&pair.a_client(), |status| status.rtt.is_some()).await;
     let observed = status.observed_udp.unwrap();
     assert!(observed.ip().is_loopback());
@@ -71,11 +59,7 @@ async fn a_client_gets_its_observed_address_and_the_round_trip_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_mailbox_and_a_closed_pair_are_reported() {
     let relay = Relay::start(|_| ()).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     let nobody = within(pair.a_client().dial([9; 16])).await;
     assert!(matches!(nobody, Err(RelayError::Refused(Refusal::NoMailbox))), "{nobody:?}");
     pair.waiting_client.unregister(pair.mailbox).await;

@@ -5,17 +5,15 @@ use wraith_relay::{RelayConfig, RelayTransport, Relays};
 use crate::network::Nat;
 use crate::support::{Relay, RelayedPair, connect, send, until, wait_for_status, within};
 
-const LEN: usize = 8 << 20;
+const LEN: u64 = 8 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nat_rebinding_loses_no_byte() {
     let relay = Relay::start(|_| ()).await;
     let nat = Nat::new(relay.address, 11).await;
-    let pair = RelayedPair::new(
-        [nat.config(relay.config()), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair =
+        RelayedPair::new([nat.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
+            .await;
     let before = pair.dialling_client.observed();
     for rebound in 1..=2 {
         nat.rebind().await;
@@ -72,11 +70,7 @@ async fn a_transfer_outlives_the_control_connections_of_both_sides() {
 async fn a_restarted_relay_has_the_same_pin_and_mailboxes() {
     let relay = Relay::start(|_| ()).await;
     let (address, pin) = (relay.address, relay.pin);
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     let folder = relay.kill().await;
     wait_for_status(&pair.waiting_client, |status| status.transport == RelayTransport::Down).await;
     let relay = Relay::start_in(folder, address, |_| ()).await;

@@ -1,4 +1,4 @@
-//! Relays on loopback, with real endpoints at both ends.
+//! Relays on loopback, with real endpoints at both ends, and rendezvous servers.
 
 mod admission;
 mod endpoints;
@@ -7,5 +7,6 @@ mod network;
 mod observed_addresses;
 mod operation;
 mod proxy;
+mod rendezvous;
 mod support;
 mod through_proxy;

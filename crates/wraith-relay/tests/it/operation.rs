@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use wraith_discovery::rendezvous;
 use wraith_relay::{Direct, Refusal, RelayError, RelayTransport, Relays};
 
-use crate::support::{Relay, RelayedPair, send, wait_for_status, within};
+use crate::support::{Relay, send, wait_for_status, within};
 
-const LEN: usize = 4 << 20;
+const LEN: u64 = 4 << 20;
 
 async fn get(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -25,11 +25,7 @@ async fn get(address: SocketAddr, request: &str) -> String {
 async fn metrics_and_health_are_served_over_http() {
     let any = Some(([127, 0, 0, 1], 0).into());
     let mut relay = Relay::start(|options| options.metrics = any).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     send(&pair.a, &pair.b, LEN).await;
     let address = relay.metrics_address.unwrap();
     let figures = get(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
@@ -47,11 +43,7 @@ async fn metrics_and_health_are_served_over_http() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_draining_relay_notifies_clients_refuses_pairs_and_keeps_existing_ones() {
     let mut relay = Relay::start(|_| ()).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     relay.stop();
     for client in [&pair.dialling_client, &pair.waiting_client] {
         wait_for_status(client, |status| status.draining).await;
@@ -69,11 +61,7 @@ async fn a_draining_relay_notifies_clients_refuses_pairs_and_keeps_existing_ones
 async fn a_draining_relay_stops_once_both_sides_of_the_last_pair_have_left() {
     for by_drop in [false, true] {
         let mut relay = Relay::start(|options| options.drain = Duration::from_secs(3600)).await;
-        let pair = RelayedPair::new(
-            [relay.config(), relay.config()],
-            [RelayTransport::Udp, RelayTransport::Udp],
-        )
-        .await;
+        let pair = relay.pair(RelayTransport::Udp).await;
         relay.stop();
         wait_for_status(&pair.dialling_client, |status| status.draining).await;
         if by_drop {
@@ -105,11 +93,7 @@ async fn a_client_that_leaves_frees_its_mailbox_and_its_place() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_draining_relay_stops_at_its_time_limit() {
     let mut relay = Relay::start(|options| options.drain = Duration::from_millis(10)).await;
-    let pair = RelayedPair::new(
-        [relay.config(), relay.config()],
-        [RelayTransport::Udp, RelayTransport::Udp],
-    )
-    .await;
+    let pair = relay.pair(RelayTransport::Udp).await;
     relay.stop();
     relay.ended().await;
     wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Down).await;

@@ -14,9 +14,12 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wraith_relay::{
-    Associating, Connect, ConnectRelay, Connected, Connecting, RelayConfig, UdpAssociation,
+    Associating, Connect, ConnectRelay, Connected, Connecting, RelayConfig, RelayTransport,
+    UdpAssociation,
 };
 use wraith_transport::mover::{RecvSlots, SendResult, Udp};
+
+use super::support::{Relay, RelayedPair};
 
 /// Name of the relay, which only the proxy resolves.
 const NAME: &str = "relay.test";
@@ -84,6 +87,12 @@ impl Proxy {
     pub fn config(&self, config: RelayConfig) -> RelayConfig {
         let host = self.0.trap.local_addr().unwrap().ip().to_string();
         RelayConfig { host, connect: Arc::new(ProxyConnector(Arc::clone(&self.0))), ..config }
+    }
+
+    /// Connects two clients of `relay` by UDP, of which the dialling one uses the proxy.
+    pub async fn pair(&self, relay: &Relay) -> RelayedPair {
+        let configs = [self.config(relay.config()), relay.config()];
+        RelayedPair::new(configs, [RelayTransport::Udp; 2]).await
     }
 
     /// Returns the configuration of a client that uses the relay's name.

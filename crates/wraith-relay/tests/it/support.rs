@@ -1,5 +1,8 @@
 //! A relay, endpoints that use it, and bytes that encode their position.
 
+#[path = "../../../wraith-transport/tests/it/support/pattern.rs"]
+mod pattern;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +15,10 @@ use wraith_relay::{
     StartError, Status, Timeouts,
 };
 use wraith_transport::{
-    AccessKey, Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
+    AccessKey, Addr, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
 };
+
+use pattern::{PIECE, Pattern};
 
 /// Timeout of a test that hangs.
 pub const HANG: Duration = Duration::from_secs(60);
@@ -113,6 +118,11 @@ impl Relay {
         config.pin = Some(self.pin);
         config
     }
+
+    /// Connects two clients of this relay.
+    pub async fn pair(&self, transport: RelayTransport) -> RelayedPair {
+        RelayedPair::new([self.config(), self.config()], [transport; 2]).await
+    }
 }
 
 /// An endpoint and its relays.
@@ -195,56 +205,33 @@ pub async fn connect(
     (a, waiting.endpoint.accept().await.unwrap())
 }
 
-/// A prime, so that bytes in the wrong place differ whatever the piece size.
-const PERIOD: usize = 1_000_003;
-const PIECE: usize = 256 * 1024;
-
-fn pattern() -> Bytes {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes: Vec<u8> = (0..PERIOD)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        })
-        .collect();
-    bytes.extend_from_within(..PIECE);
-    bytes.into()
-}
-
-fn slice(pattern: &Bytes, offset: usize, len: usize) -> Bytes {
-    let start = offset % PERIOD;
-    pattern.slice(start..start + len)
-}
-
 /// Sends `len` bytes from one side to the other and verifies every byte.
-pub async fn send(from: &Connection, to: &Connection, len: usize) {
+pub async fn send(from: &Connection, to: &Connection, len: u64) {
     let (writer, reader) = (write(from.clone(), len), read(to.clone()));
     let (writer, reader) = (tokio::spawn(writer), tokio::spawn(reader));
     assert_eq!(within(reader).await.unwrap(), len);
     within(writer).await.unwrap();
 }
 
-async fn write(connection: Connection, len: usize) {
-    let (pattern, mut offset) = (pattern(), 0);
+async fn write(connection: Connection, len: u64) {
+    let (pattern, mut offset) = (Pattern::new(1), 0);
     let (mut send, _recv) = connection.open_stream().await.unwrap();
     while offset < len {
-        let piece = (len - offset).min(PIECE);
-        send.write_chunks([slice(&pattern, offset, piece)]).await.unwrap();
+        let piece = (len - offset).min(PIECE as u64);
+        send.write_chunks([pattern.slice(offset, piece as usize)]).await.unwrap();
         offset += piece;
     }
     send.finish().unwrap();
     send.acked().await.unwrap();
 }
 
-async fn read(connection: Connection) -> usize {
-    let (pattern, mut offset) = (pattern(), 0);
+async fn read(connection: Connection) -> u64 {
+    let (pattern, mut offset) = (Pattern::new(1), 0);
     let (_send, mut recv) = connection.accept_stream().await.unwrap();
     while let Some(chunk) = recv.read_chunk().await.unwrap() {
         for piece in chunk.chunks(PIECE) {
-            assert!(slice(&pattern, offset, piece.len()) == *piece, "wrong bytes near {offset}");
-            offset += piece.len();
+            assert!(pattern.slice(offset, piece.len()) == *piece, "wrong bytes near {offset}");
+            offset += piece.len() as u64;
         }
     }
     offset

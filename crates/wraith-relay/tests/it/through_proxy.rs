@@ -5,7 +5,7 @@ use wraith_relay::RelayTransport;
 use crate::proxy::{Proxy, ProxyBehaviour};
 use crate::support::{Relay, RelayedPair, send, until, wait_for_status, within};
 
-const LEN: usize = 8 << 20;
+const LEN: u64 = 8 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_proxy_association_all_datagrams_use_it() {
@@ -21,10 +21,10 @@ async fn with_a_proxy_association_all_datagrams_use_it() {
     send(&pair.b, &pair.a, LEN).await;
     // The MTU equals that of a direct path on loopback; the header comes on top.
     assert!(pair.a.stats().mtu > 60_000, "{}", pair.a.stats().mtu);
-    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
+    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN);
     for (proxy, client) in [(&one, &pair.dialling_client), (&other, &pair.waiting_client)] {
         let bytes = proxy.bytes();
-        assert!(bytes.iter().all(|bytes| *bytes > LEN as u64), "{bytes:?}");
+        assert!(bytes.iter().all(|bytes| *bytes > LEN), "{bytes:?}");
         let status = client.status().borrow().clone();
         assert_eq!(status.observed_udp.map(|seen| seen.ip()), Some(proxy.outer().ip()));
         assert_eq!((status.udp, status.udp_other), (None, None), "nobody is to send there");
@@ -41,9 +41,7 @@ async fn with_a_proxy_association_all_datagrams_use_it() {
 async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::UdpUpTo(1400));
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     let mtu = pair.a.stats().mtu;
@@ -57,9 +55,7 @@ async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
 async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
     let relay = Relay::start(|_| ()).await;
     let liar = Proxy::new(relay.address, ProxyBehaviour::UdpAndLies);
-    let pair =
-        RelayedPair::new([liar.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = liar.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     assert!(liar.forged_datagrams() > 100, "{}", liar.forged_datagrams());
@@ -75,11 +71,9 @@ async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
 async fn a_transfer_continues_over_tls_when_the_proxy_closes_the_association() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     let cut = async {
-        let half = LEN as u64 / 2;
+        let half = LEN / 2;
         until(|| proxy.bytes()[0] > half).await;
         proxy.end_associations();
         wait_for_status(&pair.dialling_client, |status| status.transport == RelayTransport::Tls)
@@ -87,7 +81,7 @@ async fn a_transfer_continues_over_tls_when_the_proxy_closes_the_association() {
     };
     within(async { tokio::join!(send(&pair.a, &pair.b, LEN), cut) }).await;
     send(&pair.b, &pair.a, LEN).await;
-    assert!(proxy.bytes()[0] < 3 * LEN as u64 / 2, "{:?}", proxy.bytes());
+    assert!(proxy.bytes()[0] < 3 * LEN / 2, "{:?}", proxy.bytes());
     assert_eq!(relay.metrics.resumed.get(), 0, "the connection to the relay is the first");
     assert!(proxy.nothing_came_directly());
 }
@@ -114,9 +108,7 @@ async fn an_association_outlives_the_connection_to_the_relay() {
 async fn a_transfer_continues_over_tls_when_the_association_is_silent() {
     let relay = Relay::start(|_| ()).await;
     let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair =
-        RelayedPair::new([proxy.config(relay.config()), relay.config()], [RelayTransport::Udp; 2])
-            .await;
+    let pair = proxy.pair(&relay).await;
     send(&pair.a, &pair.b, LEN).await;
     proxy.drop_udp();
     send(&pair.a, &pair.b, LEN).await;

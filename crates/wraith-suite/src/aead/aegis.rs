@@ -9,7 +9,8 @@ use ::aegis::aegis256::Aegis256;
 use ::aegis::aegis256x2::Aegis256X2;
 use zeroize::ZeroizeOnDrop;
 
-use super::algorithm::FixedLengths;
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead};
 use super::{Algorithm, TAG_BYTES};
 
 /// A key of any variant. Wiped when dropped.
@@ -52,22 +53,16 @@ impl Key {
     }
 }
 
-impl FixedLengths for Key {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.algorithm
+impl UncheckedAead for Key {
+    fn lengths(&self) -> Lengths {
+        self.algorithm.lengths()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        Some(state!(self, nonce, encrypt_in_place(in_out, aad)))
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        Some(state!(self, nonce, encrypt_in_place(text, aad)))
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        state!(self, nonce, decrypt_in_place(in_out, tag, aad)).ok()
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        state!(self, nonce, decrypt_in_place(text, tag.try_into().ok()?, aad)).ok()
     }
 }

@@ -1,87 +1,9 @@
-//! Every AEAD by name, behind one trait. The transport seals its packets with
-//! [`PacketKey`](super::PacketKey) instead.
+//! The AEADs, their lengths, and the errors of their keys.
 
 use thiserror::Error;
 
-use super::{AesCcm, AesGcm, TAG_BYTES, aegis, aws_lc, chacha};
+use crate::Suite;
 use crate::algorithm::algorithms;
-use crate::{Backend, Suite};
-
-/// A key that seals and opens messages.
-///
-/// Invariant kept by the callers: no nonce seals twice under one key. AES-GCM-SIV tolerates a
-/// repeated nonce, and then reveals which messages are equal.
-pub trait Aead: Send + Sync {
-    /// Returns the algorithm.
-    fn algorithm(&self) -> Algorithm;
-
-    /// Returns the length of this key's tags in bytes: the algorithm's, unless the key was created
-    /// for another length.
-    fn tag_bytes(&self) -> usize {
-        self.algorithm().tag_bytes()
-    }
-
-    /// Returns the length of this key's nonces in bytes, likewise.
-    fn nonce_bytes(&self) -> usize {
-        self.algorithm().nonce_bytes()
-    }
-
-    /// Returns the maximum length of a text for this key in bytes, likewise.
-    fn text_max(&self) -> u64 {
-        self.algorithm().text_max()
-    }
-
-    /// Encrypts `in_out` in place and writes the tag over it and `aad`.
-    ///
-    /// # Errors
-    /// [`AeadError`] if the nonce or `tag` has the wrong length, or if the text is longer than
-    /// [`Self::text_max`]. Nothing has changed then.
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError>;
-
-    /// Verifies and decrypts `in_out` in place.
-    ///
-    /// # Errors
-    /// As [`Self::seal_detached`], and [`AeadError::Unauthentic`], which leaves zeros in `in_out`.
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError>;
-
-    /// Returns the ciphertext of `text`, followed by the tag.
-    ///
-    /// # Errors
-    /// As [`Self::seal_detached`].
-    fn seal(&self, nonce: &[u8], aad: &[u8], text: &[u8]) -> Result<Vec<u8>, AeadError> {
-        let tag_bytes = self.tag_bytes();
-        let mut sealed = Vec::with_capacity(text.len() + tag_bytes);
-        sealed.extend_from_slice(text);
-        sealed.resize(text.len() + tag_bytes, 0);
-        let (in_out, tag) = sealed.split_at_mut(text.len());
-        self.seal_detached(nonce, aad, in_out, tag)?;
-        Ok(sealed)
-    }
-
-    /// Returns the plaintext of `sealed`, ciphertext ‖ tag.
-    ///
-    /// # Errors
-    /// As [`Self::open_detached`].
-    fn open(&self, nonce: &[u8], aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, AeadError> {
-        let at = sealed.len().checked_sub(self.tag_bytes());
-        let (text, tag) = sealed.split_at(at.ok_or(AeadError::Unauthentic)?);
-        let mut text = text.to_vec();
-        self.open_detached(nonce, aad, &mut text, tag)?;
-        Ok(text)
-    }
-}
 
 /// Reason why nothing was sealed or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -105,7 +27,8 @@ pub enum AeadError {
         /// Length of the nonce in bytes.
         found: usize,
     },
-    /// The nonce is empty, where any other length is allowed: [`AesGcm::seal_with_nonce`].
+    /// The nonce is empty, where any other length is allowed
+    /// ([`AesGcm::seal_with_nonce`](super::AesGcm::seal_with_nonce)).
     #[error("the nonce is empty: {algorithm} needs at least one byte")]
     EmptyNonce {
         /// The algorithm in use.
@@ -138,22 +61,28 @@ pub enum AeadError {
 algorithms! {
     /// An AEAD.
     "AEAD";
-    Aes128Gcm = "AES-128-GCM", "NIST SP 800-38D";
-    Aes192Gcm = "AES-192-GCM", "NIST SP 800-38D";
-    Aes256Gcm = "AES-256-GCM", "NIST SP 800-38D";
-    Aes128Ccm = "AES-128-CCM", "NIST SP 800-38C";
-    Aes192Ccm = "AES-192-CCM", "NIST SP 800-38C";
-    Aes256Ccm = "AES-256-CCM", "NIST SP 800-38C";
-    Aes128GcmSiv = "AES-128-GCM-SIV", "RFC 8452";
-    Aes256GcmSiv = "AES-256-GCM-SIV", "RFC 8452";
-    ChaCha20Poly1305 = "ChaCha20-Poly1305", "RFC 8439";
-    XChaCha20Poly1305 = "XChaCha20-Poly1305", "draft-irtf-cfrg-xchacha";
-    Aegis128L = "AEGIS-128L", "RFC 10032";
-    Aegis128X2 = "AEGIS-128X2", "RFC 10032";
-    Aegis256 = "AEGIS-256", "RFC 10032";
-    Aegis256X2 = "AEGIS-256X2", "RFC 10032";
-    Sm4Gcm = "SM4-GCM", "RFC 8998";
-    Sm4Ccm = "SM4-CCM", "RFC 8998";
+    "NIST SP 800-38D" {
+        Aes128Gcm = "AES-128-GCM", Aes192Gcm = "AES-192-GCM", Aes256Gcm = "AES-256-GCM",
+    }
+    "NIST SP 800-38C" {
+        Aes128Ccm = "AES-128-CCM", Aes192Ccm = "AES-192-CCM", Aes256Ccm = "AES-256-CCM",
+    }
+    "RFC 8452" {
+        Aes128GcmSiv = "AES-128-GCM-SIV", Aes256GcmSiv = "AES-256-GCM-SIV",
+    }
+    "RFC 8439" {
+        ChaCha20Poly1305 = "ChaCha20-Poly1305",
+    }
+    "draft-irtf-cfrg-xchacha" {
+        XChaCha20Poly1305 = "XChaCha20-Poly1305",
+    }
+    "RFC 10032" {
+        Aegis128L = "AEGIS-128L", Aegis128X2 = "AEGIS-128X2", Aegis256 = "AEGIS-256",
+        Aegis256X2 = "AEGIS-256X2",
+    }
+    "RFC 8998" {
+        Sm4Gcm = "SM4-GCM", Sm4Ccm = "SM4-CCM",
+    }
 }
 
 impl Algorithm {
@@ -217,47 +146,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns the implementation on this processor.
-    #[must_use]
-    pub fn backend(self) -> Backend {
-        use Algorithm::*;
-        match self {
-            Aes128Gcm | Aes192Gcm | Aes256Gcm => AesGcm::backend(),
-            Aes128Ccm | Aes192Ccm | Aes256Ccm => crate::cipher::aes_backend(),
-            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => Backend::Library("aegis"),
-            Sm4Gcm | Sm4Ccm => crate::cipher::sm4_backend(),
-            ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::backend(),
-            _ => Backend::AwsLc,
-        }
-    }
-
-    /// Creates a key from its bytes.
-    ///
-    /// # Errors
-    /// [`AeadError::KeyLength`].
-    pub fn key(self, key: &[u8]) -> Result<Box<dyn Aead>, AeadError> {
-        use Algorithm::*;
-        let wrong = AeadError::KeyLength { algorithm: self, found: key.len() };
-        if key.len() != self.key_bytes() {
-            return Err(wrong);
-        }
-        let key: Option<Box<dyn Aead>> = match self {
-            Aes128Gcm | Aes192Gcm | Aes256Gcm => super::gcm::by_name(key),
-            Aes128Ccm | Aes192Ccm | Aes256Ccm => AesCcm::new(key).map(|key| Box::new(key) as _),
-            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => {
-                aegis::Key::new(self, key).map(|key| Box::new(key) as _)
-            }
-            ChaCha20Poly1305 | XChaCha20Poly1305 => chacha::by_name(self, key),
-            Sm4Gcm => key.try_into().ok().map(|key| Box::new(super::Sm4Gcm::new(key)) as _),
-            Sm4Ccm => key.try_into().ok().map(|key| Box::new(super::Sm4Ccm::new(key)) as _),
-            Aes128GcmSiv | Aes256GcmSiv => {
-                aws_lc::Key::new(self, key).map(|key| Box::new(key) as _)
-            }
-        };
-        key.ok_or(wrong)
-    }
-
-    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
+    /// Checks the lengths for sealing and opening ([`super::Aead`]).
     pub(crate) const fn check(
         self,
         nonce: &[u8],
@@ -268,7 +157,7 @@ impl Algorithm {
     }
 
     /// Returns the lengths of the algorithm's keys.
-    const fn lengths(self) -> Lengths {
+    pub(super) const fn lengths(self) -> Lengths {
         Lengths {
             algorithm: self,
             nonce_bytes: self.nonce_bytes(),
@@ -283,81 +172,6 @@ impl Algorithm {
     }
 }
 
-/// A key whose nonces, tags and texts have the lengths of its algorithm. [`Aead`] checks them.
-pub(super) trait FixedLengths: Aead {
-    /// Returns the algorithm.
-    fn fixed_algorithm(&self) -> Algorithm;
-
-    /// Encrypts `in_out` in place and returns the tag, or `None` for a nonce of the wrong length.
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]>;
-
-    /// Decrypts `in_out` in place. If the tag is wrong, returns `None`, and the content of `in_out`
-    /// is unspecified.
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()>;
-}
-
-impl<T: FixedLengths> Aead for T {
-    fn algorithm(&self) -> Algorithm {
-        self.fixed_algorithm()
-    }
-
-    fn seal_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
-        seal_checked(self, nonce, aad, in_out, tag)
-    }
-
-    fn open_detached(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        self.fixed_algorithm().check(nonce, in_out.len(), tag.len())?;
-        open_checked(self, nonce, aad, in_out, tag)
-    }
-}
-
-/// Seals after the lengths were checked.
-pub(super) fn seal_checked(
-    key: &(impl FixedLengths + ?Sized),
-    nonce: &[u8],
-    aad: &[u8],
-    in_out: &mut [u8],
-    tag: &mut [u8],
-) -> Result<(), AeadError> {
-    let wrong = key.fixed_algorithm().nonce_length(nonce.len());
-    tag.copy_from_slice(&key.encrypt(nonce, aad, in_out).ok_or(wrong)?);
-    Ok(())
-}
-
-/// Opens after the lengths were checked. Leaves zeros in `in_out` if the tag is wrong.
-pub(super) fn open_checked(
-    key: &(impl FixedLengths + ?Sized),
-    nonce: &[u8],
-    aad: &[u8],
-    in_out: &mut [u8],
-    tag: &[u8],
-) -> Result<(), AeadError> {
-    let opened = tag.try_into().ok().and_then(|tag| key.decrypt(nonce, aad, in_out, tag));
-    opened.ok_or_else(|| {
-        in_out.fill(0);
-        AeadError::Unauthentic
-    })
-}
-
 /// Lengths that a key accepts, in most cases those of its algorithm.
 #[derive(Clone, Copy)]
 pub(super) struct Lengths {
@@ -368,7 +182,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Checks the lengths for [`Aead::seal_detached`] and [`Aead::open_detached`].
+    /// Checks the lengths for sealing and opening ([`super::Aead`]).
     pub(super) const fn check(
         self,
         nonce: &[u8],

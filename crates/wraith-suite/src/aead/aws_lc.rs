@@ -2,8 +2,9 @@
 
 use wraith_aws_lc::aead::{Aead as Library, AeadKey};
 
-use super::algorithm::FixedLengths;
-use super::{Algorithm, TAG_BYTES};
+use super::Algorithm;
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead};
 
 /// A key.
 pub(super) struct Key {
@@ -30,22 +31,16 @@ impl Key {
 }
 
 /// Nonces may have any length that AWS-LC accepts.
-impl FixedLengths for Key {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.algorithm
+impl UncheckedAead for Key {
+    fn lengths(&self) -> Lengths {
+        self.algorithm.lengths()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        self.key.seal(nonce, aad, in_out)
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        self.key.seal(nonce, aad, text)
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        self.key.open(nonce, aad, in_out, tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        self.key.open(nonce, aad, text, tag.try_into().ok()?).then_some(())
     }
 }

@@ -5,15 +5,16 @@ use std::fmt;
 
 use zeroize::ZeroizeOnDrop;
 
+use super::Algorithm;
 use super::algorithm::Lengths;
-use super::{Aead, AeadError, Algorithm};
+use super::key::{Tag, UncheckedAead};
 use wraith_kernels::aes::Aes;
 use wraith_kernels::modes::{BLOCK, Block, BlockCipher, add};
 use wraith_kernels::sm4::Sm4;
 
 /// A key of AES-CCM. Nonces have 12 bytes and tags 16, or other lengths after
-/// [`Self::with_lengths`]. Wiped when dropped.
-pub struct AesCcm(Ccm<Aes>);
+/// [`AesCcm::with_lengths`]. Wiped when dropped.
+pub type AesCcm = Ccm<Aes>;
 
 impl AesCcm {
     /// Creates a key from 16, 24 or 32 bytes. Returns `None` for another length.
@@ -36,23 +37,25 @@ impl AesCcm {
             && (4..=16).contains(&tag_bytes)
             && tag_bytes.is_multiple_of(2);
         let cipher = Aes::new(key).filter(|_| fits)?;
-        Some(Self(Ccm { cipher, lengths: lengths(algorithm, nonce_bytes, tag_bytes) }))
+        Some(Self { cipher, lengths: lengths(algorithm, nonce_bytes, tag_bytes) })
     }
 }
 
 /// A key of SM4-CCM, with nonces of 12 bytes and tags of 16. Wiped when dropped.
-pub struct Sm4Ccm(Ccm<Sm4>);
+pub type Sm4Ccm = Ccm<Sm4>;
 
 impl Sm4Ccm {
     /// Expands a key.
     #[must_use]
     pub fn new(key: &[u8; 16]) -> Self {
-        Self(Ccm { cipher: Sm4::new(key), lengths: lengths(Algorithm::Sm4Ccm, 12, 16) })
+        Self { cipher: Sm4::new(key), lengths: lengths(Algorithm::Sm4Ccm, 12, 16) }
     }
 }
 
-/// A key of either cipher. Invariant: `lengths` are valid for CCM.
-struct Ccm<C> {
+/// A key of either cipher. Wiped when dropped, as the cipher is.
+///
+/// Invariant: `lengths` are valid for CCM.
+pub struct Ccm<C> {
     cipher: C,
     lengths: Lengths,
 }
@@ -64,36 +67,30 @@ const fn lengths(algorithm: Algorithm, nonce_bytes: usize, tag_bytes: usize) -> 
     Lengths { algorithm, nonce_bytes, tag_bytes, text_max }
 }
 
+impl<C: BlockCipher> UncheckedAead for Ccm<C> {
+    fn lengths(&self) -> Lengths {
+        self.lengths
+    }
+
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        Some(self.crypt::<true>(nonce, aad, text))
+    }
+
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        let whole = self.crypt::<false>(nonce, aad, text);
+        crate::equal(&whole[..tag.len()], tag).then_some(())
+    }
+}
+
+impl<C: BlockCipher> ZeroizeOnDrop for Ccm<C> {}
+
+impl<C> fmt::Debug for Ccm<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ccm").field("algorithm", &self.lengths.algorithm).finish_non_exhaustive()
+    }
+}
+
 impl<C: BlockCipher> Ccm<C> {
-    fn seal(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &mut [u8],
-    ) -> Result<(), AeadError> {
-        self.lengths.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<true>(nonce, aad, in_out);
-        tag.copy_from_slice(&whole[..tag.len()]);
-        Ok(())
-    }
-
-    fn open(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8],
-    ) -> Result<(), AeadError> {
-        self.lengths.check(nonce, in_out.len(), tag.len())?;
-        let whole = self.crypt::<false>(nonce, aad, in_out);
-        if crate::equal(&whole[..tag.len()], tag) {
-            return Ok(());
-        }
-        in_out.fill(0);
-        Err(AeadError::Unauthentic)
-    }
-
     /// Encrypts or decrypts, and returns the untruncated tag.
     fn crypt<const SEAL: bool>(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Block {
         let mut counter = [0; BLOCK];
@@ -161,59 +158,3 @@ impl<C: BlockCipher> Ccm<C> {
         mac
     }
 }
-
-macro_rules! key {
-    ($name:ident) => {
-        impl Aead for $name {
-            fn algorithm(&self) -> Algorithm {
-                self.0.lengths.algorithm
-            }
-
-            fn tag_bytes(&self) -> usize {
-                self.0.lengths.tag_bytes
-            }
-
-            fn nonce_bytes(&self) -> usize {
-                self.0.lengths.nonce_bytes
-            }
-
-            fn text_max(&self) -> u64 {
-                self.0.lengths.text_max
-            }
-
-            fn seal_detached(
-                &self,
-                nonce: &[u8],
-                aad: &[u8],
-                in_out: &mut [u8],
-                tag: &mut [u8],
-            ) -> Result<(), AeadError> {
-                self.0.seal(nonce, aad, in_out, tag)
-            }
-
-            fn open_detached(
-                &self,
-                nonce: &[u8],
-                aad: &[u8],
-                in_out: &mut [u8],
-                tag: &[u8],
-            ) -> Result<(), AeadError> {
-                self.0.open(nonce, aad, in_out, tag)
-            }
-        }
-
-        impl ZeroizeOnDrop for $name {}
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let algorithm = self.0.lengths.algorithm;
-                f.debug_struct(stringify!($name))
-                    .field("algorithm", &algorithm)
-                    .finish_non_exhaustive()
-            }
-        }
-    };
-}
-
-key!(AesCcm);
-key!(Sm4Ccm);

@@ -3,7 +3,8 @@
 
 use wraith_kernels::chacha20_poly1305 as kernel;
 
-use super::algorithm::FixedLengths;
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead};
 use super::{Aead, Algorithm, TAG_BYTES, aws_lc};
 use crate::Backend;
 
@@ -45,23 +46,17 @@ impl Key {
     }
 }
 
-impl FixedLengths for Key {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.algorithm
+impl UncheckedAead for Key {
+    fn lengths(&self) -> Lengths {
+        self.algorithm.lengths()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        self.crypt(true, nonce, aad, in_out)
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        self.crypt(true, nonce, aad, text)
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        crate::equal(&self.crypt(false, nonce, aad, in_out)?, tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        crate::equal(&self.crypt(false, nonce, aad, text)?, tag).then_some(())
     }
 }
 

@@ -1,13 +1,14 @@
 //! AES-GCM with keys of every length: our own on processors with vector AES, otherwise AWS-LC's.
 
-use super::algorithm::{FixedLengths, open_checked, seal_checked};
-use super::{Aead, AeadError, Algorithm, TAG_BYTES, aws_lc};
+use super::algorithm::Lengths;
+use super::key::{Tag, UncheckedAead, open_checked, seal_checked};
+use super::{Aead, AeadError, Algorithm, aws_lc};
 use crate::Backend;
 use wraith_kernels::aes_gcm::{GcmKey, Width};
 
 /// A key of AES-GCM. Nonces have 12 bytes through [`Aead`], any other length through
 /// [`Self::seal_with_nonce`]. Wiped when dropped.
-pub struct AesGcm(Box<dyn FixedLengths>);
+pub struct AesGcm(Box<dyn UncheckedAead>);
 
 impl AesGcm {
     /// Creates a key from 16, 24 or 32 bytes. Returns `None` for another length.
@@ -23,7 +24,7 @@ impl AesGcm {
         Self::own(key).or_else(library).map(Self)
     }
 
-    fn own(key: &[u8]) -> Option<Box<dyn FixedLengths>> {
+    fn own(key: &[u8]) -> Option<Box<dyn UncheckedAead>> {
         let width = Width::best()?;
         Some(match key.len() {
             16 => GcmKey::<11>::new(key, width)?,
@@ -39,7 +40,7 @@ impl AesGcm {
 
     /// Like [`Algorithm::check`], for a nonce of any length but 0.
     fn check_any(&self, nonce: &[u8], text: usize, tag: usize) -> Result<(), AeadError> {
-        let algorithm = self.fixed_algorithm();
+        let algorithm = self.algorithm();
         if nonce.is_empty() {
             return Err(AeadError::EmptyNonce { algorithm });
         }
@@ -85,47 +86,36 @@ impl std::fmt::Debug for AesGcm {
     }
 }
 
-impl FixedLengths for AesGcm {
-    fn fixed_algorithm(&self) -> Algorithm {
-        self.0.fixed_algorithm()
+impl UncheckedAead for AesGcm {
+    fn lengths(&self) -> Lengths {
+        self.0.lengths()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        self.0.encrypt(nonce, aad, in_out)
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        self.0.encrypt(nonce, aad, text)
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        self.0.decrypt(nonce, aad, in_out, tag)
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        self.0.decrypt(nonce, aad, text, tag)
     }
 }
 
-impl<const KEYS: usize> FixedLengths for GcmKey<KEYS> {
-    fn fixed_algorithm(&self) -> Algorithm {
-        match KEYS {
+impl<const KEYS: usize> UncheckedAead for GcmKey<KEYS> {
+    fn lengths(&self) -> Lengths {
+        let algorithm = match KEYS {
             11 => Algorithm::Aes128Gcm,
             13 => Algorithm::Aes192Gcm,
             _ => Algorithm::Aes256Gcm,
-        }
+        };
+        algorithm.lengths()
     }
 
-    fn encrypt(&self, nonce: &[u8], aad: &[u8], in_out: &mut [u8]) -> Option<[u8; TAG_BYTES]> {
-        Some(self.seal_any(nonce, aad, in_out))
+    fn encrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8]) -> Option<Tag> {
+        Some(self.seal_any(nonce, aad, text))
     }
 
-    fn decrypt(
-        &self,
-        nonce: &[u8],
-        aad: &[u8],
-        in_out: &mut [u8],
-        tag: &[u8; TAG_BYTES],
-    ) -> Option<()> {
-        crate::equal(&self.open_any(nonce, aad, in_out), tag).then_some(())
+    fn decrypt(&self, nonce: &[u8], aad: &[u8], text: &mut [u8], tag: &[u8]) -> Option<()> {
+        crate::equal(&self.open_any(nonce, aad, text), tag).then_some(())
     }
 }
 

@@ -71,23 +71,23 @@ pub enum AgreeError {
 algorithms! {
     /// A key agreement.
     "key agreement";
-    X25519 = "X25519", "RFC 7748";
-    X448 = "X448", "RFC 7748";
-    EcdhP224 = "ECDH-P-224", "NIST SP 800-56A";
-    EcdhP256 = "ECDH-P-256", "NIST SP 800-56A";
-    EcdhP384 = "ECDH-P-384", "NIST SP 800-56A";
-    EcdhP521 = "ECDH-P-521", "NIST SP 800-56A";
-    EcdhBrainpoolP256r1 = "ECDH-brainpoolP256r1", "RFC 5639";
-    EcdhBrainpoolP384r1 = "ECDH-brainpoolP384r1", "RFC 5639";
-    EcdhBrainpoolP512r1 = "ECDH-brainpoolP512r1", "RFC 5639";
-    Ffdhe2048 = "FFDHE-2048", "RFC 7919";
-    Ffdhe3072 = "FFDHE-3072", "RFC 7919";
-    Ffdhe4096 = "FFDHE-4096", "RFC 7919";
-    Ffdhe6144 = "FFDHE-6144", "RFC 7919";
-    Ffdhe8192 = "FFDHE-8192", "RFC 7919";
-    Modp2048 = "MODP-2048", "RFC 3526";
-    Modp3072 = "MODP-3072", "RFC 3526";
-    Modp4096 = "MODP-4096", "RFC 3526";
-    Modp6144 = "MODP-6144", "RFC 3526";
-    Modp8192 = "MODP-8192", "RFC 3526";
+    "RFC 7748" {
+        X25519 = "X25519", X448 = "X448",
+    }
+    "NIST SP 800-56A" {
+        EcdhP224 = "ECDH-P-224", EcdhP256 = "ECDH-P-256", EcdhP384 = "ECDH-P-384",
+        EcdhP521 = "ECDH-P-521",
+    }
+    "RFC 5639" {
+        EcdhBrainpoolP256r1 = "ECDH-brainpoolP256r1", EcdhBrainpoolP384r1 = "ECDH-brainpoolP384r1",
+        EcdhBrainpoolP512r1 = "ECDH-brainpoolP512r1",
+    }
+    "RFC 7919" {
+        Ffdhe2048 = "FFDHE-2048", Ffdhe3072 = "FFDHE-3072", Ffdhe4096 = "FFDHE-4096",
+        Ffdhe6144 = "FFDHE-6144", Ffdhe8192 = "FFDHE-8192",
+    }
+    "RFC 3526" {
+        Modp2048 = "MODP-2048", Modp3072 = "MODP-3072", Modp4096 = "MODP-4096",
+        Modp6144 = "MODP-6144", Modp8192 = "MODP-8192",
+    }
 }

@@ -93,29 +93,20 @@ pub enum CipherError {
 algorithms! {
     /// A block cipher with its mode.
     "cipher";
-    Aes128Ecb = "AES-128-ECB", "NIST SP 800-38A";
-    Aes192Ecb = "AES-192-ECB", "NIST SP 800-38A";
-    Aes256Ecb = "AES-256-ECB", "NIST SP 800-38A";
-    Aes128Cbc = "AES-128-CBC", "NIST SP 800-38A";
-    Aes192Cbc = "AES-192-CBC", "NIST SP 800-38A";
-    Aes256Cbc = "AES-256-CBC", "NIST SP 800-38A";
-    Aes128Ctr = "AES-128-CTR", "NIST SP 800-38A";
-    Aes192Ctr = "AES-192-CTR", "NIST SP 800-38A";
-    Aes256Ctr = "AES-256-CTR", "NIST SP 800-38A";
-    Aes128Cfb = "AES-128-CFB", "NIST SP 800-38A";
-    Aes192Cfb = "AES-192-CFB", "NIST SP 800-38A";
-    Aes256Cfb = "AES-256-CFB", "NIST SP 800-38A";
-    Aes128Ofb = "AES-128-OFB", "NIST SP 800-38A";
-    Aes192Ofb = "AES-192-OFB", "NIST SP 800-38A";
-    Aes256Ofb = "AES-256-OFB", "NIST SP 800-38A";
-    Aes128Xts = "AES-128-XTS", "NIST SP 800-38E";
-    Aes256Xts = "AES-256-XTS", "NIST SP 800-38E";
-    Sm4Ecb = "SM4-ECB", "GB/T 17964";
-    Sm4Cbc = "SM4-CBC", "GB/T 17964";
-    Sm4Ctr = "SM4-CTR", "GB/T 17964";
-    Sm4Cfb = "SM4-CFB", "GB/T 17964";
-    Sm4Ofb = "SM4-OFB", "GB/T 17964";
-    Sm4Xts = "SM4-XTS", "GB/T 17964";
+    "NIST SP 800-38A" {
+        Aes128Ecb = "AES-128-ECB", Aes192Ecb = "AES-192-ECB", Aes256Ecb = "AES-256-ECB",
+        Aes128Cbc = "AES-128-CBC", Aes192Cbc = "AES-192-CBC", Aes256Cbc = "AES-256-CBC",
+        Aes128Ctr = "AES-128-CTR", Aes192Ctr = "AES-192-CTR", Aes256Ctr = "AES-256-CTR",
+        Aes128Cfb = "AES-128-CFB", Aes192Cfb = "AES-192-CFB", Aes256Cfb = "AES-256-CFB",
+        Aes128Ofb = "AES-128-OFB", Aes192Ofb = "AES-192-OFB", Aes256Ofb = "AES-256-OFB",
+    }
+    "NIST SP 800-38E" {
+        Aes128Xts = "AES-128-XTS", Aes256Xts = "AES-256-XTS",
+    }
+    "GB/T 17964" {
+        Sm4Ecb = "SM4-ECB", Sm4Cbc = "SM4-CBC", Sm4Ctr = "SM4-CTR", Sm4Cfb = "SM4-CFB",
+        Sm4Ofb = "SM4-OFB", Sm4Xts = "SM4-XTS",
+    }
 }
 
 /// A mode of any block cipher.

@@ -83,11 +83,13 @@ pub enum EncryptError {
 algorithms! {
     /// An algorithm for public-key encryption.
     "public-key encryption";
-    RsaOaepSha1 = "RSA-OAEP-SHA-1", "RFC 8017";
-    RsaOaepSha256 = "RSA-OAEP-SHA-256", "RFC 8017";
-    RsaOaepSha384 = "RSA-OAEP-SHA-384", "RFC 8017";
-    RsaOaepSha512 = "RSA-OAEP-SHA-512", "RFC 8017";
-    /// For old formats: the recipient cannot distinguish a damaged ciphertext from another message.
-    RsaPkcs1 = "RSA-PKCS1", "RFC 8017";
-    Sm2 = "SM2", "GB/T 32918.4";
+    "RFC 8017" {
+        RsaOaepSha1 = "RSA-OAEP-SHA-1", RsaOaepSha256 = "RSA-OAEP-SHA-256",
+        RsaOaepSha384 = "RSA-OAEP-SHA-384", RsaOaepSha512 = "RSA-OAEP-SHA-512",
+        /// For old formats: the recipient cannot distinguish a damaged ciphertext from another message.
+        RsaPkcs1 = "RSA-PKCS1",
+    }
+    "GB/T 32918.4" {
+        Sm2 = "SM2",
+    }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::blocks::Blocks;
-use super::types::hash_type;
+use super::types::{hash_traits, hash_type};
 use super::{Algorithm, Function, Hash, compression};
 
 hash_type!(/** Incremental state of SHA-1. A collision costs some ten thousand dollars (2020). */ Sha1, 20, 64, Blocks<compression::Sha1>);

@@ -65,23 +65,29 @@ pub const DIGEST_MAX: usize = 64;
 algorithms! {
     /// A hash function.
     "hash function";
-    Sha224 = "SHA-224", "FIPS 180-4";
-    Sha256 = "SHA-256", "FIPS 180-4";
-    Sha384 = "SHA-384", "FIPS 180-4";
-    Sha512 = "SHA-512", "FIPS 180-4";
-    Sha512_256 = "SHA-512/256", "FIPS 180-4";
-    Sha3_224 = "SHA3-224", "FIPS 202";
-    Sha3_256 = "SHA3-256", "FIPS 202";
-    Sha3_384 = "SHA3-384", "FIPS 202";
-    Sha3_512 = "SHA3-512", "FIPS 202";
-    Shake128 = "SHAKE128", "FIPS 202";
-    Shake256 = "SHAKE256", "FIPS 202";
-    Sm3 = "SM3", "GB/T 32905";
-    Blake2s = "BLAKE2s", "RFC 7693";
-    Blake2b = "BLAKE2b", "RFC 7693";
-    Blake3 = "BLAKE3", "BLAKE3: one function, fast everywhere";
-    Sha1 = "SHA-1", "FIPS 180-4";
-    Md5 = "MD5", "RFC 1321";
+    "FIPS 180-4" {
+        Sha224 = "SHA-224", Sha256 = "SHA-256", Sha384 = "SHA-384", Sha512 = "SHA-512",
+        Sha512_256 = "SHA-512/256",
+    }
+    "FIPS 202" {
+        Sha3_224 = "SHA3-224", Sha3_256 = "SHA3-256", Sha3_384 = "SHA3-384", Sha3_512 = "SHA3-512",
+        Shake128 = "SHAKE128", Shake256 = "SHAKE256",
+    }
+    "GB/T 32905" {
+        Sm3 = "SM3",
+    }
+    "RFC 7693" {
+        Blake2s = "BLAKE2s", Blake2b = "BLAKE2b",
+    }
+    "BLAKE3: one function, fast everywhere" {
+        Blake3 = "BLAKE3",
+    }
+    "FIPS 180-4" {
+        Sha1 = "SHA-1",
+    }
+    "RFC 1321" {
+        Md5 = "MD5",
+    }
 }
 
 impl Algorithm {

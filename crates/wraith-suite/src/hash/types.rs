@@ -9,6 +9,42 @@ use zeroize::Zeroize;
 use super::blocks::Blocks;
 use super::{Algorithm, Function, Hash, compression};
 
+/// Implements the traits that all hash types share. The type needs `new`, `update` and `write_to`.
+macro_rules! hash_traits {
+    ($name:ident) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+
+        impl Hash for $name {
+            fn algorithm(&self) -> Algorithm {
+                Algorithm::$name
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            fn finish_into(self: Box<Self>, out: &mut [u8]) {
+                self.write_to(out);
+            }
+
+            fn boxed_clone(&self) -> Box<dyn Hash> {
+                Box::new(self.clone())
+            }
+        }
+    };
+}
+pub(super) use hash_traits;
+
 /// Defines the type of one function. `$running` needs `new`, `update`, and `finish` and `digest`,
 /// which fill the given slice.
 macro_rules! hash_type {
@@ -58,35 +94,7 @@ macro_rules! hash_type {
             }
         }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
-
-        impl Hash for $name {
-            fn algorithm(&self) -> Algorithm {
-                Algorithm::$name
-            }
-
-            fn update(&mut self, data: &[u8]) {
-                self.0.update(data);
-            }
-
-            fn finish_into(self: Box<Self>, out: &mut [u8]) {
-                self.write_to(out);
-            }
-
-            fn boxed_clone(&self) -> Box<dyn Hash> {
-                Box::new(self.clone())
-            }
-        }
+        hash_traits!($name);
 
         impl Function for $name {
             const ALGORITHM: Algorithm = Algorithm::$name;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use wraith_aws_lc::keccak::Keccak;
 
+use super::types::hash_traits;
 use super::{Algorithm, Hash};
 
 macro_rules! xof_type {
@@ -49,35 +50,7 @@ macro_rules! xof_type {
             }
         }
 
-        impl Default for $name {
-            fn default() -> Self {
-                Self::new()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
-
-        impl Hash for $name {
-            fn algorithm(&self) -> Algorithm {
-                Algorithm::$name
-            }
-
-            fn update(&mut self, data: &[u8]) {
-                self.0.update(data);
-            }
-
-            fn finish_into(self: Box<Self>, out: &mut [u8]) {
-                self.finish(out);
-            }
-
-            fn boxed_clone(&self) -> Box<dyn Hash> {
-                Box::new(self.clone())
-            }
-        }
+        hash_traits!($name);
 
         /// A digest of unlimited length.
         #[derive(Clone)]

@@ -99,11 +99,15 @@ pub enum KemError {
 algorithms! {
     /// A KEM.
     "KEM";
-    MlKem512 = "ML-KEM-512", "FIPS 203";
-    MlKem768 = "ML-KEM-768", "FIPS 203";
-    MlKem1024 = "ML-KEM-1024", "FIPS 203";
-    X25519MlKem768 = "X25519MLKEM768", "draft-ietf-tls-ecdhe-mlkem";
-    XWing = "X-Wing", "draft-connolly-cfrg-xwing-kem";
+    "FIPS 203" {
+        MlKem512 = "ML-KEM-512", MlKem768 = "ML-KEM-768", MlKem1024 = "ML-KEM-1024",
+    }
+    "draft-ietf-tls-ecdhe-mlkem" {
+        X25519MlKem768 = "X25519MLKEM768",
+    }
+    "draft-connolly-cfrg-xwing-kem" {
+        XWing = "X-Wing",
+    }
 }
 
 impl Algorithm {

@@ -139,27 +139,27 @@ pub enum MacError {
 algorithms! {
     /// A message authentication code.
     "MAC";
-    HmacSha1 = "HMAC-SHA-1", "RFC 2104";
-    HmacSha224 = "HMAC-SHA-224", "RFC 2104";
-    HmacSha256 = "HMAC-SHA-256", "RFC 2104";
-    HmacSha384 = "HMAC-SHA-384", "RFC 2104";
-    HmacSha512 = "HMAC-SHA-512", "RFC 2104";
-    HmacSha3_224 = "HMAC-SHA3-224", "RFC 2104";
-    HmacSha3_256 = "HMAC-SHA3-256", "RFC 2104";
-    HmacSha3_384 = "HMAC-SHA3-384", "RFC 2104";
-    HmacSha3_512 = "HMAC-SHA3-512", "RFC 2104";
-    HmacSm3 = "HMAC-SM3", "RFC 2104";
-    HmacMd5 = "HMAC-MD5", "RFC 2104";
-    CmacAes128 = "CMAC-AES-128", "NIST SP 800-38B";
-    CmacAes192 = "CMAC-AES-192", "NIST SP 800-38B";
-    CmacAes256 = "CMAC-AES-256", "NIST SP 800-38B";
-    CmacSm4 = "CMAC-SM4", "NIST SP 800-38B";
-    CbcMacSm4 = "CBC-MAC-SM4", "GB/T 15852.1";
-    GmacAes128 = "GMAC-AES-128", "NIST SP 800-38D";
-    GmacAes192 = "GMAC-AES-192", "NIST SP 800-38D";
-    GmacAes256 = "GMAC-AES-256", "NIST SP 800-38D";
-    SipHash64 = "SipHash-64", "SipHash-2-4, Aumasson and Bernstein 2012";
-    SipHash128 = "SipHash-128", "SipHash-2-4, Aumasson and Bernstein 2012";
+    "RFC 2104" {
+        HmacSha1 = "HMAC-SHA-1", HmacSha224 = "HMAC-SHA-224", HmacSha256 = "HMAC-SHA-256",
+        HmacSha384 = "HMAC-SHA-384", HmacSha512 = "HMAC-SHA-512", HmacSha3_224 = "HMAC-SHA3-224",
+        HmacSha3_256 = "HMAC-SHA3-256", HmacSha3_384 = "HMAC-SHA3-384",
+        HmacSha3_512 = "HMAC-SHA3-512",
+        HmacSm3 = "HMAC-SM3",
+        HmacMd5 = "HMAC-MD5",
+    }
+    "NIST SP 800-38B" {
+        CmacAes128 = "CMAC-AES-128", CmacAes192 = "CMAC-AES-192", CmacAes256 = "CMAC-AES-256",
+        CmacSm4 = "CMAC-SM4",
+    }
+    "GB/T 15852.1" {
+        CbcMacSm4 = "CBC-MAC-SM4",
+    }
+    "NIST SP 800-38D" {
+        GmacAes128 = "GMAC-AES-128", GmacAes192 = "GMAC-AES-192", GmacAes256 = "GMAC-AES-256",
+    }
+    "SipHash-2-4, Aumasson and Bernstein 2012" {
+        SipHash64 = "SipHash-64", SipHash128 = "SipHash-128",
+    }
 }
 
 impl Algorithm {

@@ -16,6 +16,21 @@ enum Family {
     SlhDsa,
 }
 
+/// Parses a key of the algorithm's family, by these functions for RSA, ECDSA and the others.
+macro_rules! parsed {
+    ($algorithm:ident, $key:ident, $bytes:ident, $rsa:ident, $ecdsa:ident, $other:ident) => {
+        Ok(match $algorithm.family() {
+            Family::Rsa(scheme) => Box::new(rsa::$key::$rsa(scheme, $bytes)?),
+            Family::Ecdsa(curve) => Box::new(ecdsa::$key::$ecdsa(curve, $bytes)?),
+            Family::Ed25519 => Box::new(ed25519::$key::$other($bytes)?),
+            Family::Ed448 => Box::new(ed448::$key::$other($bytes)?),
+            Family::Sm2 => Box::new(sm2::$key::$other($bytes)?),
+            Family::MlDsa(set) => Box::new(ml_dsa::$key::$other(set, $bytes)?),
+            Family::SlhDsa => Box::new(slh_dsa::$key::$other($algorithm, $bytes)?),
+        })
+    };
+}
+
 impl Algorithm {
     /// Generates a key. RSA keys have 3072 bits.
     ///
@@ -40,15 +55,7 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn signing_key(self, raw: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
-        Ok(match self.family() {
-            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs1(scheme, raw)?),
-            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_scalar(curve, raw)?),
-            Family::Ed25519 => Box::new(ed25519::SigningKey::from_raw(raw)?),
-            Family::Ed448 => Box::new(ed448::SigningKey::from_raw(raw)?),
-            Family::Sm2 => Box::new(sm2::SigningKey::from_raw(raw)?),
-            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_raw(set, raw)?),
-            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_raw(self, raw)?),
-        })
+        parsed!(self, SigningKey, raw, from_pkcs1, from_scalar, from_raw)
     }
 
     /// Parses a private key for this algorithm in PKCS #8 (DER).
@@ -56,15 +63,7 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn signing_key_pkcs8(self, der: &[u8]) -> Result<Box<dyn SigningKey>, SignError> {
-        Ok(match self.family() {
-            Family::Rsa(scheme) => Box::new(rsa::SigningKey::from_pkcs8(scheme, der)?),
-            Family::Ecdsa(curve) => Box::new(ecdsa::SigningKey::from_pkcs8(curve, der)?),
-            Family::Ed25519 => Box::new(ed25519::SigningKey::from_pkcs8(der)?),
-            Family::Ed448 => Box::new(ed448::SigningKey::from_pkcs8(der)?),
-            Family::Sm2 => Box::new(sm2::SigningKey::from_pkcs8(der)?),
-            Family::MlDsa(set) => Box::new(ml_dsa::SigningKey::from_pkcs8(set, der)?),
-            Family::SlhDsa => Box::new(slh_dsa::SigningKey::from_pkcs8(self, der)?),
-        })
+        parsed!(self, SigningKey, der, from_pkcs8, from_pkcs8, from_pkcs8)
     }
 
     /// Parses the output of [`VerifyingKey::to_raw`].
@@ -72,15 +71,7 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn verifying_key(self, raw: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
-        Ok(match self.family() {
-            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_pkcs1(scheme, raw)?),
-            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_point(curve, raw)?),
-            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_raw(raw)?),
-            Family::Ed448 => Box::new(ed448::VerifyingKey::from_raw(raw)?),
-            Family::Sm2 => Box::new(sm2::VerifyingKey::from_raw(raw)?),
-            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_raw(set, raw)?),
-            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_raw(self, raw)?),
-        })
+        parsed!(self, VerifyingKey, raw, from_pkcs1, from_point, from_raw)
     }
 
     /// Parses a public key for this algorithm in SubjectPublicKeyInfo (DER).
@@ -88,15 +79,7 @@ impl Algorithm {
     /// # Errors
     /// [`SignError::InvalidKey`].
     pub fn verifying_key_spki(self, der: &[u8]) -> Result<Box<dyn VerifyingKey>, SignError> {
-        Ok(match self.family() {
-            Family::Rsa(scheme) => Box::new(rsa::VerifyingKey::from_spki(scheme, der)?),
-            Family::Ecdsa(curve) => Box::new(ecdsa::VerifyingKey::from_spki(curve, der)?),
-            Family::Ed25519 => Box::new(ed25519::VerifyingKey::from_spki(der)?),
-            Family::Ed448 => Box::new(ed448::VerifyingKey::from_spki(der)?),
-            Family::Sm2 => Box::new(sm2::VerifyingKey::from_spki(der)?),
-            Family::MlDsa(set) => Box::new(ml_dsa::VerifyingKey::from_spki(set, der)?),
-            Family::SlhDsa => Box::new(slh_dsa::VerifyingKey::from_spki(self, der)?),
-        })
+        parsed!(self, VerifyingKey, der, from_spki, from_spki, from_spki)
     }
 
     /// Returns the implementation on this processor.

@@ -110,35 +110,36 @@ pub enum SignError {
 algorithms! {
     /// A signature algorithm.
     "signature";
-    RsaPssSha256 = "RSA-PSS-SHA-256", "RFC 8017";
-    RsaPssSha384 = "RSA-PSS-SHA-384", "RFC 8017";
-    RsaPssSha512 = "RSA-PSS-SHA-512", "RFC 8017";
-    RsaPkcs1Sha256 = "RSA-PKCS1-SHA-256", "RFC 8017";
-    RsaPkcs1Sha384 = "RSA-PKCS1-SHA-384", "RFC 8017";
-    RsaPkcs1Sha512 = "RSA-PKCS1-SHA-512", "RFC 8017";
-    EcdsaP224 = "ECDSA-P-224", "FIPS 186-5";
-    EcdsaP256 = "ECDSA-P-256", "FIPS 186-5";
-    EcdsaP384 = "ECDSA-P-384", "FIPS 186-5";
-    EcdsaP521 = "ECDSA-P-521", "FIPS 186-5";
-    EcdsaBrainpoolP256r1 = "ECDSA-brainpoolP256r1", "RFC 5639";
-    EcdsaBrainpoolP384r1 = "ECDSA-brainpoolP384r1", "RFC 5639";
-    EcdsaBrainpoolP512r1 = "ECDSA-brainpoolP512r1", "RFC 5639";
-    Ed25519 = "Ed25519", "RFC 8032";
-    Ed448 = "Ed448", "RFC 8032";
-    Sm2 = "SM2", "GB/T 32918.2";
-    MlDsa44 = "ML-DSA-44", "FIPS 204";
-    MlDsa65 = "ML-DSA-65", "FIPS 204";
-    MlDsa87 = "ML-DSA-87", "FIPS 204";
-    SlhDsaSha2_128s = "SLH-DSA-SHA2-128s", "FIPS 205";
-    SlhDsaSha2_128f = "SLH-DSA-SHA2-128f", "FIPS 205";
-    SlhDsaSha2_192s = "SLH-DSA-SHA2-192s", "FIPS 205";
-    SlhDsaSha2_192f = "SLH-DSA-SHA2-192f", "FIPS 205";
-    SlhDsaSha2_256s = "SLH-DSA-SHA2-256s", "FIPS 205";
-    SlhDsaSha2_256f = "SLH-DSA-SHA2-256f", "FIPS 205";
-    SlhDsaShake128s = "SLH-DSA-SHAKE-128s", "FIPS 205";
-    SlhDsaShake128f = "SLH-DSA-SHAKE-128f", "FIPS 205";
-    SlhDsaShake192s = "SLH-DSA-SHAKE-192s", "FIPS 205";
-    SlhDsaShake192f = "SLH-DSA-SHAKE-192f", "FIPS 205";
-    SlhDsaShake256s = "SLH-DSA-SHAKE-256s", "FIPS 205";
-    SlhDsaShake256f = "SLH-DSA-SHAKE-256f", "FIPS 205";
+    "RFC 8017" {
+        RsaPssSha256 = "RSA-PSS-SHA-256", RsaPssSha384 = "RSA-PSS-SHA-384",
+        RsaPssSha512 = "RSA-PSS-SHA-512",
+        RsaPkcs1Sha256 = "RSA-PKCS1-SHA-256", RsaPkcs1Sha384 = "RSA-PKCS1-SHA-384",
+        RsaPkcs1Sha512 = "RSA-PKCS1-SHA-512",
+    }
+    "FIPS 186-5" {
+        EcdsaP224 = "ECDSA-P-224", EcdsaP256 = "ECDSA-P-256", EcdsaP384 = "ECDSA-P-384",
+        EcdsaP521 = "ECDSA-P-521",
+    }
+    "RFC 5639" {
+        EcdsaBrainpoolP256r1 = "ECDSA-brainpoolP256r1",
+        EcdsaBrainpoolP384r1 = "ECDSA-brainpoolP384r1",
+        EcdsaBrainpoolP512r1 = "ECDSA-brainpoolP512r1",
+    }
+    "RFC 8032" {
+        Ed25519 = "Ed25519", Ed448 = "Ed448",
+    }
+    "GB/T 32918.2" {
+        Sm2 = "SM2",
+    }
+    "FIPS 204" {
+        MlDsa44 = "ML-DSA-44", MlDsa65 = "ML-DSA-65", MlDsa87 = "ML-DSA-87",
+    }
+    "FIPS 205" {
+        SlhDsaSha2_128s = "SLH-DSA-SHA2-128s", SlhDsaSha2_128f = "SLH-DSA-SHA2-128f",
+        SlhDsaSha2_192s = "SLH-DSA-SHA2-192s", SlhDsaSha2_192f = "SLH-DSA-SHA2-192f",
+        SlhDsaSha2_256s = "SLH-DSA-SHA2-256s", SlhDsaSha2_256f = "SLH-DSA-SHA2-256f",
+        SlhDsaShake128s = "SLH-DSA-SHAKE-128s", SlhDsaShake128f = "SLH-DSA-SHAKE-128f",
+        SlhDsaShake192s = "SLH-DSA-SHAKE-192s", SlhDsaShake192f = "SLH-DSA-SHAKE-192f",
+        SlhDsaShake256s = "SLH-DSA-SHAKE-256s", SlhDsaShake256f = "SLH-DSA-SHAKE-256f",
+    }
 }

@@ -41,3 +41,15 @@ pub fn verifications(sets: &str) -> impl Iterator<Item = Verification> {
     });
     all.filter(move |vector| vector.set.starts_with(sets))
 }
+
+/// Checks that `verify` returns the expected verdicts for these sets. Returns how many signatures
+/// were invalid and valid.
+pub fn check_verifications(sets: &str, verify: impl Fn(&Verification) -> bool) -> [usize; 2] {
+    let mut verdicts = [0, 0];
+    for vector in verifications(sets) {
+        let Verification { set, id, is_valid, why, .. } = &vector;
+        assert_eq!(verify(&vector), *is_valid, "{set} {id}: {why}");
+        verdicts[usize::from(*is_valid)] += 1;
+    }
+    verdicts
+}

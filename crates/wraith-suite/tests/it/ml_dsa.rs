@@ -137,22 +137,12 @@ fn mu(public: &[u8], message: &[u8]) -> [u8; MU_BYTES] {
 
 #[test]
 fn verification_passes_nists_acvp() {
-    let mut verdicts = [0, 0];
-    for vector in acvp::verifications("ML-DSA-") {
+    let verdicts = acvp::check_verifications("ML-DSA-", |vector| {
         let set =
             SETS.into_iter().find(|set| format!("{set:?}").ends_with(&vector.set[7..])).unwrap();
         let key = VerifyingKey::from_raw(set, &vector.public).unwrap();
-        let checked = key.verify_mu(&mu(&vector.public, &vector.message), &vector.signature);
-        assert_eq!(
-            checked.is_ok(),
-            vector.is_valid,
-            "{} {}: {}",
-            vector.set,
-            vector.id,
-            vector.why
-        );
-        verdicts[usize::from(vector.is_valid)] += 1;
-    }
+        key.verify_mu(&mu(&vector.public, &vector.message), &vector.signature).is_ok()
+    });
     assert_eq!(verdicts, [12, 3]);
 }
 

@@ -74,20 +74,10 @@ fn signatures_are_those_of_acvp_and_verify() {
 
 #[test]
 fn verification_passes_nists_acvp() {
-    let mut verdicts = [0, 0];
-    for vector in acvp::verifications("SLH-DSA-") {
+    let verdicts = acvp::check_verifications("SLH-DSA-", |vector| {
         let key = VerifyingKey::from_raw(vector.set.parse().unwrap(), &vector.public).unwrap();
-        let checked = key.verify_internal(&vector.message, &vector.signature);
-        assert_eq!(
-            checked.is_ok(),
-            vector.is_valid,
-            "{} {}: {}",
-            vector.set,
-            vector.id,
-            vector.why
-        );
-        verdicts[usize::from(vector.is_valid)] += 1;
-    }
+        key.verify_internal(&vector.message, &vector.signature).is_ok()
+    });
     assert_eq!(verdicts, [12, 2]);
 }
 

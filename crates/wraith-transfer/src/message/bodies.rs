@@ -7,8 +7,8 @@ use std::ops::Range;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-use crate::error::Role;
 use crate::limits::VERSION;
+use crate::role::Role;
 
 /// [`Hello::features`]: receipts may report whether the data is on stable storage (SPEC §10.7).
 pub const FEATURE_DURABILITY: u64 = 2;

@@ -166,7 +166,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Role;
+    use crate::role::Role;
     use proptest::prelude::*;
 
     fn want() -> impl Strategy<Value = Want> {

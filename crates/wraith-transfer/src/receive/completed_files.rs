@@ -107,12 +107,7 @@ impl CompletedFiles {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
         hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
-        for n in [identity.dev, identity.ino, identity.size] {
-            hasher.update(&n.to_be_bytes());
-        }
-        for time in [identity.mtime, identity.ctime] {
-            hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
-        }
+        hasher.update(&identity.to_bytes());
         if tree == Tree::PositionFree {
             hasher.update(b"position-free");
         }

@@ -35,6 +35,7 @@ mod renamed_folders;
 mod send_receipt;
 mod shown;
 mod stream;
+mod stream_target;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
@@ -48,7 +49,7 @@ use wraith_transport::{Connection, RecvStream};
 
 use crate::content_digest::ContentDigest;
 use crate::control::{ControlReader, ControlWriter};
-use crate::error::{Role, TransferError};
+use crate::error::TransferError;
 use crate::events::{Event, Events, InPlace};
 use crate::exception::{Exception, FileStatus};
 use crate::limits::PUSH_BYTES_MAX;
@@ -57,6 +58,7 @@ use crate::lock::lock;
 use crate::message::{DiskBusy, Excepted, Message, Offer};
 use crate::progress::Progress;
 use crate::receipt::{Durability, Receipt};
+use crate::role::Role;
 use crate::session::Session;
 use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
@@ -74,7 +76,7 @@ use pushes::Pushes;
 use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
 pub use shown::Shown;
-pub use stream::StreamTarget;
+pub use stream_target::StreamTarget;
 
 /// Number of repeated checks for a deletion of the target after a file has disappeared. They take a
 /// third of a second in all.

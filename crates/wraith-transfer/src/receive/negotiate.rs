@@ -12,7 +12,7 @@ use super::renamed_folders::RenamedFolders;
 use super::shown::{self, Shown};
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
-use crate::error::{Role, TransferError};
+use crate::error::TransferError;
 use crate::events::Event;
 use crate::limits::{
     DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME,
@@ -20,6 +20,7 @@ use crate::limits::{
 };
 use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::rate::Rate;
+use crate::role::Role;
 use crate::session::Session;
 
 /// An accepted offer.

@@ -8,14 +8,15 @@ use wraith_files::OnConflict;
 
 use super::preview::{Conflicts, Proposal};
 use super::shown::Shown;
-use super::stream::StreamTarget;
+use super::stream_target::StreamTarget;
 use crate::cancel::Cancel;
-use crate::error::{Role, TransferError};
+use crate::error::TransferError;
 use crate::events::Events;
 use crate::message::Offer;
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
+use crate::role::Role;
 
 /// The decision about an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,19 +6,17 @@
 //! is the backpressure.
 
 use std::io::{self, ErrorKind, Write};
-use std::sync::{Arc, Mutex};
 
-use wraith_files::{
-    CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir, Tree, plain,
-};
+use wraith_files::{CommitOptions, Committed, Outcome, RelPath, TargetDir, Tree, plain};
 use wraith_transport::{RecvStream, block_on};
 
 use super::negotiate::{Stream, accept_stream, make_target};
 use super::send_receipt::{conclude, unsigned};
+use super::stream_target::{Sink, StreamOutput};
 use super::{ReceiveOptions, ReceiveReport};
 use crate::content_digest::ContentDigest;
 use crate::control::ControlWriter;
-use crate::error::{Role, TransferError, shown};
+use crate::error::{TransferError, shown};
 use crate::events::{Event, InPlace};
 use crate::exception::{Exception, FileStatus};
 use crate::limits::TAKEN_BYTES;
@@ -28,55 +26,12 @@ use crate::rate::Rate;
 use crate::receipt::{Durability, Receipt, no_manifest_hash};
 use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::record_buffer::RecordBuffer;
+use crate::role::Role;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
 /// Length in bytes of the head of a piece: its length and hash.
 const HEAD_BYTES: usize = 4 + 32;
-
-/// Destination of a byte stream, over all connections of one transfer. Cheap to clone.
-#[derive(Clone)]
-pub struct StreamTarget(Arc<Mutex<StreamOutput>>);
-
-struct StreamOutput {
-    sink: Sink,
-    /// Hash of all written bytes.
-    hasher: blake3::Hasher,
-    written: u64,
-}
-
-enum Sink {
-    Output(Box<dyn Write + Send>),
-    /// A file in the target folder, once it is created.
-    Folder(Option<StreamFile>),
-}
-
-impl StreamTarget {
-    /// Writes to `output`. The sender is asked for a byte stream even if it offers a file.
-    pub fn output(output: impl Write + Send + 'static) -> Self {
-        Self::new(Sink::Output(Box::new(output)))
-    }
-
-    /// Writes to a file in the target folder, under the sender's name of the stream.
-    pub fn folder() -> Self {
-        Self::new(Sink::Folder(None))
-    }
-
-    fn new(sink: Sink) -> Self {
-        Self(Arc::new(Mutex::new(StreamOutput { sink, hasher: blake3::Hasher::new(), written: 0 })))
-    }
-
-    /// Returns true if the destination is a writer of the caller.
-    pub fn is_output(&self) -> bool {
-        matches!(lock(&self.0).sink, Sink::Output(_))
-    }
-}
-
-impl std::fmt::Debug for StreamTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StreamTarget").field("written", &lock(&self.0).written).finish()
-    }
-}
 
 /// Accepts the stream and receives it to its end.
 pub(super) fn run(

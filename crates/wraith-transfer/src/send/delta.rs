@@ -13,9 +13,9 @@ use wraith_files::{
     CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, Tree, chunk_len,
 };
 
+use super::announced::Announced;
 use super::delta_requests::DeltaRequest;
 use super::large_file::ending_of;
-use super::manifest::Announced;
 use super::plan::Job;
 use super::worker::Worker;
 use crate::buffer_pool::HEAD_ROOM;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::{Root, RootBuilder, Run, RunCursor, SourceFile, Tree, chunk_count, chunk_len};
 
-use super::manifest::Announced;
+use super::announced::Announced;
 use super::plan::{Job, Planned};
 
 use crate::limits::HOLE_RUN_CHUNKS;

@@ -14,7 +14,7 @@ use wraith_files::{Kind, Tree, Walk, WalkEntry, WalkSummary};
 use wraith_transport::SendStream;
 
 use super::Sending;
-use super::plan::Planned;
+use super::announced::Announced;
 use super::pushes::{PushSelection, ToPush};
 use crate::cancel::Cancel;
 use crate::error::TransferError;
@@ -29,44 +29,6 @@ const BATCH_BYTES_FIRST: usize = 1024;
 
 /// Bytes of manifest written at once, later.
 const BATCH_BYTES_MAX: usize = 64 * 1024;
-
-/// An announced entry, with the data that workers need to send it.
-#[derive(Debug)]
-pub(crate) struct Announced {
-    pub(crate) found: WalkEntry,
-}
-
-impl Announced {
-    /// Returns the path in the manifest, escaped for a terminal.
-    pub(crate) fn shown(&self) -> impl std::fmt::Display + '_ {
-        self.found.entry.path.display()
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.shown().to_string()
-    }
-
-    pub(crate) fn is_sparse(&self) -> bool {
-        self.found.entry.is_sparse()
-    }
-}
-
-impl Planned for Announced {
-    fn file_bytes(&self) -> Option<u64> {
-        match self.found.entry.kind {
-            Kind::File { size, .. } => Some(size),
-            _ => None,
-        }
-    }
-
-    fn tree(&self) -> Tree {
-        self.found.entry.tree()
-    }
-
-    fn path_bytes(&self) -> usize {
-        self.found.entry.path.as_bytes().len()
-    }
-}
 
 /// Walks the tree for the counts of an offer.
 pub(crate) fn survey(paths: &[PathBuf], cancel: &Cancel) -> Result<WalkSummary, TransferError> {

@@ -22,6 +22,7 @@
 //! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | input of `wraith send -` that is kept because the receiver has not confirmed it |
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | ≥ 400 MB/s, ≤ 5 ms, ≥ 256 MiB | rate, round-trip time and remaining bytes from which further connections are used |
 
+mod announced;
 mod delta;
 mod delta_requests;
 mod large_file;
@@ -48,7 +49,7 @@ use wraith_transport::{Connection, SendStream, block_on};
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Cancel;
 use crate::control::ControlReader;
-use crate::error::{Role, TransferError, close};
+use crate::error::{TransferError, close};
 use crate::events::{Event, Events};
 use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
@@ -59,11 +60,12 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::record::Ending;
+use crate::role::Role;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
+use announced::Announced;
 use delta_requests::{DeltaRequest, DeltaRequests};
 use ledger::{EntryLedger, Mismatch};
-use manifest::Announced;
 use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
 use plan::{Decisions, Passed, Plan, Planned};

@@ -11,10 +11,11 @@ use wraith_files::WalkSummary;
 use super::source::StreamSource;
 use super::{SendOptions, WORKERS};
 use crate::control::{ControlReader, ControlWriter};
-use crate::error::{Role, TransferError};
+use crate::error::TransferError;
 use crate::events::Event;
 use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX};
 use crate::message::{FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer};
+use crate::role::Role;
 use crate::session::Session;
 
 /// The control stream after Fetch and Offer.

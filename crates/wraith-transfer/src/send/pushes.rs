@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use wraith_files::{Root, WalkEntry};
 
-use super::manifest::Announced;
+use super::announced::Announced;
 use super::plan::Planned;
 use crate::limits::PUSH_BYTES_MAX;
 use crate::lock::lock;

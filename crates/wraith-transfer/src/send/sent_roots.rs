@@ -74,14 +74,7 @@ impl SentRoots {
 
     fn mark(&self, path: &[u8], stamp: &Stamp, (tree, root): (Tree, &Root)) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.key);
-        hasher.update(root);
-        for n in [stamp.dev, stamp.ino, stamp.size] {
-            hasher.update(&n.to_be_bytes());
-        }
-        for time in [stamp.mtime, stamp.ctime] {
-            hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
-        }
-        hasher.update(path);
+        hasher.update(root).update(&stamp.to_bytes()).update(path);
         if tree == Tree::PositionFree {
             // No path contains this byte.
             hasher.update(&[0]);

@@ -25,10 +25,11 @@ use std::thread;
 use bytes::Bytes;
 use wraith_files::plain;
 
-use crate::error::{Role, TransferError};
+use crate::error::TransferError;
 use crate::limits::KEPT_BYTES_MAX;
 use crate::lock::lock;
 use crate::record::STREAM_PIECE_BYTES_MAX;
+use crate::role::Role;
 
 /// Maximum length in bytes of a piece that is copied, so that single bytes do not cost a whole
 /// buffer each.

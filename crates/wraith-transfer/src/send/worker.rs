@@ -17,8 +17,8 @@ use wraith_files::{CHUNK_BYTES, Change, Root, SourceFile, Tree, WalkEntry, chunk
 use wraith_transport::SendStream;
 
 use super::Sending;
+use super::announced::Announced;
 use super::large_file::{Active, Claim, LargeFile, ending_of, matching_root};
-use super::manifest::Announced;
 use super::plan::{Job, Planned};
 use super::pushes::ToPush;
 use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};

@@ -47,16 +47,15 @@ fn is_cancelled_by<T>(outcome: &Result<T, TransferError>, by: Role) -> bool {
     matches!(outcome, Err(TransferError::Cancelled { role }) if *role == by)
 }
 
-fn read_message(recv: &mut RecvStream) -> Message {
-    let mut prefix = [0; 4];
-    block_on(recv.read_exact(&mut prefix)).unwrap();
-    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
-    block_on(recv.read_exact(&mut body)).unwrap();
-    Message::from_bytes(&body).unwrap()
-}
-
 fn say(send: &mut SendStream, message: Message) {
     block_on(send.write_all(&message.to_bytes())).unwrap();
+}
+
+/// Sends the first messages of a receiver.
+fn begin_fetch(send: &mut SendStream) {
+    say(send, Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }));
+    let (secret, instance, stream) = (SECRET, None, None);
+    say(send, Message::Fetch(Fetch { secret, instance, stream, push: None }));
 }
 
 /// Accepts the control stream and answers Hello.
@@ -124,12 +123,7 @@ fn a_sender_with_an_unanswered_offer_can_be_cancelled() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, mut recv) = block_on(receiver.open_stream()).unwrap();
-                say(
-                    &mut send,
-                    Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
-                );
-                let (secret, instance, stream) = (SECRET, None, None);
-                say(&mut send, Message::Fetch(Fetch { secret, instance, stream, push: None }));
+                begin_fetch(&mut send);
                 assert!(matches!(read_message(&mut recv), Message::Hello(_)));
                 assert!(matches!(read_message(&mut recv), Message::Offer(_)));
                 reached.send(()).unwrap();
@@ -151,12 +145,7 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, _recv) = block_on(receiver.open_stream()).unwrap();
-                say(
-                    &mut send,
-                    Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
-                );
-                let (secret, instance, stream) = (SECRET, None, None);
-                say(&mut send, Message::Fetch(Fetch { secret, instance, stream, push: None }));
+                begin_fetch(&mut send);
                 say(&mut send, Message::Accept(Accept::default()));
                 block_on(receiver.closed());
             });

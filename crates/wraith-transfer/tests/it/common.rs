@@ -9,10 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use wraith_crypto::SecretIdentity;
+use wraith_transfer::message::Message;
 use wraith_transfer::{
     Progress, ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
 };
-use wraith_transport::{AccessKey, Config, Connection, Endpoint, EndpointConfig, block_on_timeout};
+use wraith_transport::{
+    AccessKey, Config, Connection, Endpoint, EndpointConfig, RecvStream, block_on, block_on_timeout,
+};
 
 pub const SECRET: [u8; 16] = [7; 16];
 pub const CHUNK: usize = 256 * 1024;
@@ -80,6 +83,15 @@ pub fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpo
         false => EndpointConfig::new(identity),
     };
     Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))
+}
+
+/// Reads the next message of a control stream.
+pub fn read_message(recv: &mut RecvStream) -> Message {
+    let mut prefix = [0; 4];
+    block_on(recv.read_exact(&mut prefix)).unwrap();
+    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
+    block_on(recv.read_exact(&mut body)).unwrap();
+    Message::from_bytes(&body).unwrap()
 }
 
 pub fn link() -> Link {

@@ -28,14 +28,6 @@ impl Liar {
     }
 }
 
-fn read_message(recv: &mut RecvStream) -> Message {
-    let mut prefix = [0; 4];
-    block_on(recv.read_exact(&mut prefix)).unwrap();
-    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
-    block_on(recv.read_exact(&mut body)).unwrap();
-    Message::from_bytes(&body).unwrap()
-}
-
 /// Sends two small files and a large one to a receiver played by `lie`.
 fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
     let folders = Folders::new();

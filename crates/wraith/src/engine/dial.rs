@@ -17,7 +17,7 @@ use wraith_discovery::contact::{
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{
-    Capability, PlaceError, PlaceName, Places, Reach, RelayAddr, TimeLimit, sleep_or_wake,
+    Backoff, Capability, PlaceError, PlaceName, Places, Reach, RelayAddr, TimeLimit,
 };
 use wraith_relay::RelayError;
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
@@ -43,9 +43,10 @@ const OBSERVE_WAIT: Duration = Duration::from_millis(700);
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Maximum number of relays that a peer can make this machine contact.
 const RELAYS_MAX: usize = 4;
-/// Pause between two attempts through a relay. It doubles, up to the second value, while the relay
-/// itself cannot be reached. The relay limits the number of attempts.
-const RELAY_RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
+/// Pauses between attempts through a relay. They grow while the relay itself cannot be reached. The
+/// relay limits the number of attempts.
+const RELAY_BACKOFF: Backoff =
+    Backoff::new(Duration::from_secs(2), Duration::from_secs(30)).with_jitter();
 
 /// The known facts about where a peer may be.
 #[derive(Debug)]
@@ -469,11 +470,11 @@ impl DialRace {
         let begin = Instant::now();
         let head_start = if paths.allows_direct() { HEAD_START } else { Duration::ZERO };
         self.attempts.spawn(async move {
-            let mut pause = RELAY_RETRY.0;
+            let mut backoff = RELAY_BACKOFF;
             loop {
                 match paths.dial_relay(&relay).await {
                     Ok(addr) => {
-                        pause = RELAY_RETRY.0;
+                        backoff = RELAY_BACKOFF;
                         sleep_until(begin + head_start).await;
                         match access_keys.connect(paths.endpoint(), &[addr], peer).await {
                             Ok(connection) => return Some(Dialled { connection, at }),
@@ -488,25 +489,22 @@ impl DialRace {
                         if is_final(&why) {
                             return None;
                         }
-                        pause = next_pause(pause, &why);
+                        if answers(&why) {
+                            backoff = RELAY_BACKOFF;
+                        }
                     }
                 }
-                sleep_or_wake(pause).await;
+                backoff.wait().await;
             }
         });
         true
     }
 }
 
-/// Returns the pause after an attempt through a relay failed. A relay that answers is asked at a
-/// steady pace, because the peer may come back at any time.
-fn next_pause(pause: Duration, why: &RelayError) -> Duration {
-    match why {
-        RelayError::Unreachable(_) | RelayError::Timeout | RelayError::Protocol => {
-            RELAY_RETRY.1.min(2 * pause)
-        }
-        _ => RELAY_RETRY.0,
-    }
+/// Returns whether the relay answered. It is then asked at a steady pace, because the peer may come
+/// back at any time.
+fn answers(why: &RelayError) -> bool {
+    !matches!(why, RelayError::Unreachable(_) | RelayError::Timeout | RelayError::Protocol)
 }
 
 /// Resolves a name; an IP address needs no lookup.
@@ -524,16 +522,12 @@ mod tests {
 
     #[test]
     fn an_unreachable_relay_is_tried_ever_more_rarely_and_one_that_answers_steadily() {
-        let mut pause = RELAY_RETRY.0;
-        let pauses: Vec<_> = (0..6)
-            .map(|_| {
-                pause = next_pause(pause, &RelayError::Timeout);
-                pause.as_secs()
-            })
-            .collect();
-        assert_eq!(pauses, [4, 8, 16, 30, 30, 30]);
-        let absent = RelayError::Refused(wraith_relay::Refusal::NoMailbox);
-        assert_eq!(next_pause(pause, &absent), RELAY_RETRY.0);
+        let mut backoff = RELAY_BACKOFF;
+        let pauses: Vec<_> = (0..6).map(|_| backoff.failed(Instant::now())).collect();
+        assert!(pauses[0] < Duration::from_secs(3) && pauses[..5].is_sorted(), "{pauses:?}");
+        assert!(pauses[4..].iter().all(|pause| pause.as_secs() >= 30), "{pauses:?}");
+        assert!(!answers(&RelayError::Timeout) && !answers(&RelayError::Protocol));
+        assert!(answers(&RelayError::Refused(wraith_relay::Refusal::NoMailbox)));
     }
 
     #[tokio::test]

@@ -177,7 +177,7 @@ impl Counter<'_> {
         let mut command = match self.args.steps {
             true => Command::new(self.program),
             false => {
-                let mut valgrind = callgrind::valgrind("callgrind");
+                let mut valgrind = conditions::valgrind_command("callgrind");
                 let file = counts.path().join("%p");
                 valgrind.arg(format!("--callgrind-out-file={}", file.display()));
                 valgrind.arg(self.program);

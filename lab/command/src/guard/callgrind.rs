@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::baseline::Count;
+use super::conditions::valgrind_command;
 use super::text_of;
 
 /// A path as `wraith-guard list` prints it.
@@ -17,17 +18,6 @@ struct ListedPath {
     units: u64,
     /// Repetitions in the shorter run.
     times: u64,
-}
-
-/// A valgrind command with this tool, in an environment that is the same everywhere.
-pub(crate) fn valgrind(tool: &str) -> Command {
-    let mut command = Command::new("valgrind");
-    let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
-    let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    command.env_clear().envs(kept).args([&format!("--tool={tool}"), "-q"]);
-    // Without this setting, large copies by `rep movsb` would count as one instruction per byte.
-    command.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824");
-    command
 }
 
 /// Counts the cost of one unit of every path whose name is `wanted`.
@@ -70,7 +60,7 @@ fn count(program: &Path, path: &ListedPath) -> Result<Count> {
 fn instructions(program: &Path, name: &str, times: u64) -> Result<u64> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("counts");
-    let mut command = valgrind("callgrind");
+    let mut command = valgrind_command("callgrind");
     command.arg(format!("--callgrind-out-file={}", file.display()));
     command.arg(program).args(["run", name, &times.to_string()]);
     let output = command.output().context("cannot run valgrind")?;

@@ -32,6 +32,17 @@ pub(super) fn gather(program: &Path, valgrind: String) -> Result<Conditions> {
     Ok(conditions.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
+/// A valgrind command with this tool, in an environment that is the same everywhere.
+pub(crate) fn valgrind_command(tool: &str) -> Command {
+    let mut command = Command::new("valgrind");
+    let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
+    let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.env_clear().envs(kept).args([&format!("--tool={tool}"), "-q"]);
+    // Without this setting, large copies by `rep movsb` would count as one instruction per byte.
+    command.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824");
+    command
+}
+
 /// Describes where `here` differs from the conditions of the baseline.
 pub(super) fn difference(baseline: &Conditions, here: &Conditions) -> Option<String> {
     let keys: std::collections::BTreeSet<&String> = baseline.keys().chain(here.keys()).collect();
@@ -67,7 +78,7 @@ fn flags() -> String {
 
 /// The processor as the program sees it under valgrind.
 fn cpu(program: &Path) -> Result<String> {
-    let mut command = super::callgrind::valgrind("none");
+    let mut command = valgrind_command("none");
     let output = command.arg(program).arg("cpu").output().context("cannot run valgrind")?;
     if !output.status.success() {
         bail!("valgrind failed: {}", String::from_utf8_lossy(&output.stderr));

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{World, tree};
+use crate::support::World;
 
 /// Time after which a program counts as hung.
 const HANG: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub struct End {
 impl Scene {
     pub fn new(json: bool) -> Self {
         let world = World::new();
-        tree::file(&world.source().join("film.mov"), 1, 3_000_000);
+        world.file("film.mov", 1, 3_000_000);
         Self { world, json }
     }
 

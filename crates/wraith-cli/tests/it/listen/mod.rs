@@ -11,9 +11,7 @@ use serde_json::Value;
 const CONTACTS: &[&str] = &["--accept", "contacts"];
 
 fn film(world: &World) -> std::path::PathBuf {
-    let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
-    film
+    world.file("film.mov", 1, 1_000_000)
 }
 
 /// Makes a world in which Anna and Bob are contacts, Bob listens, and Anna has his address.
@@ -53,7 +51,7 @@ fn asking(world: &World) -> (Process, PipeWriter, String) {
 /// Starts a listener that asks, and a transfer of the file `large` to it, and answers yes. Returns the
 /// listener, the pipe for its answers, and the sender.
 fn accepted_transfer(world: &World, more: &[&str]) -> (Process, PipeWriter, Process) {
-    tree::file(&world.source().join("large"), 4, 60_000_000);
+    world.file("large", 4, 60_000_000);
     world.know("bob", "anna", None);
     let (mut listener, mut answers, address) = asking(world);
     world.know("anna", "bob", Some(&address));
@@ -89,7 +87,7 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     tree::assert_same(&film, &world.target().join("film.mov"));
 
     // The listener continues; the next offer is another transfer.
-    tree::file(&world.source().join("second"), 2, 5000);
+    world.file("second", 2, 5000);
     world.send_to("sender", "BOB", "second", &[]).finish().expect_exit(0);
     listener.event("done");
     let ended = stop(listener);
@@ -219,16 +217,14 @@ fn after_a_kill_of_the_sender_the_same_command_continues() {
 #[test]
 fn a_stopping_listener_notifies_its_sender() {
     let world = World::new();
-    tree::file(&world.source().join("large"), 4, 1_000_000);
+    world.file("large", 4, 1_000_000);
     world.know("bob", "anna", None);
     let (mut listener, _answers, address) = asking(&world);
     world.know("anna", "bob", Some(&address));
     let sender = world.send_to("anna", "bob", "large", &["--reconnect", "0"]);
     listener.event("connected");
     stop(listener);
-    let error = sender.finish();
-    let error = error.expect_error(6);
-    assert!(error["message"].as_str().unwrap().contains("receiver's user"), "{error}");
+    sender.finish().expect_message(6, "receiver's user");
 }
 
 #[test]
@@ -255,9 +251,10 @@ fn contacts_meet_on_the_local_network_without_an_address() {
     // A stranger gets no answer, although it has the key.
     world.know("stranger", "bob", None);
     let more = ["--lan", "lo", "--timeout", "2"];
-    let error = world.send_to("stranger", "bob", "film.mov", &more).finish();
-    let error = error.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("local network: no answer"), "{error}");
+    world
+        .send_to("stranger", "bob", "film.mov", &more)
+        .finish()
+        .expect_message(3, "local network: no answer");
     stop(listener);
 }
 
@@ -404,7 +401,7 @@ fn standard_input_goes_to_a_contact_too() {
 fn a_slow_stranger_loses_the_turn_to_a_waiting_caller() {
     let world = World::new();
     let film = film(&world);
-    tree::file(&world.source().join("slow"), 5, 20_000_000);
+    world.file("slow", 5, 20_000_000);
     let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
     world.know("bob", "anna", None);
     listener.event("contacts_changed");
@@ -439,7 +436,7 @@ fn a_listener_has_a_policy_for_names_that_are_taken_and_a_rate() {
     tree::assert_same(&film, &world.target().join("film.mov"));
     assert_eq!(arrived(&world), ["film.mov"]);
 
-    tree::file(&world.source().join("large"), 5, 30_000_000);
+    world.file("large", 5, 30_000_000);
     let sent = world.send_to("anna", "bob", "large", &[]).finish();
     sent.expect_exit(0);
     let rate = sent.last("done")["bytes_per_second"].as_u64().unwrap();

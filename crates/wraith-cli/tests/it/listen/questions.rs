@@ -23,7 +23,7 @@ fn the_policy_ask_asks_about_everybody_and_strangers_once() {
     answers.write_all(b"n\n").unwrap();
     no.finish().expect_error(4);
     // A no to a contact holds for this offer only.
-    tree::file(&world.source().join("other"), 3, 100);
+    world.file("other", 3, 100);
     let yes = world.send_to("anna", "bob", "other", &[]);
     listener.event_where("offer", |offer| offer["name"] == "other");
     answers.write_all(b"y\n").unwrap();

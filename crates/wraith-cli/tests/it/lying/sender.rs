@@ -14,6 +14,7 @@ use wraith_transport::{
 };
 
 use super::{CHUNK, SECRET, read_message};
+use crate::support::{Process, World};
 
 /// A server that waits for receivers.
 pub struct LyingSender {
@@ -26,6 +27,13 @@ impl LyingSender {
         core.door.access_keys = vec![AccessKey::of_ticket(&SECRET, core.identity.node_id())];
         core.transport.keep_alive = true;
         Self { endpoint: Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap() }
+    }
+
+    /// Starts an honest receiver of a lying sender. It gives up once the connection is lost.
+    pub fn and_receiver() -> (World, Self, Process) {
+        let (world, sender) = (World::new(), Self::listen());
+        let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+        (world, sender, receiver)
     }
 
     pub fn ticket(&self) -> String {

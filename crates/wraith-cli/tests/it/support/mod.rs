@@ -22,7 +22,7 @@ pub mod schema;
 pub mod tree;
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,6 +64,37 @@ impl World {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         Self { folder, _watchdog: Watchdog::start() }
+    }
+
+    /// Makes a world whose source folder has one file of noise. Returns its path, too.
+    pub fn with_file(name: &str, seed: u64, len: usize) -> (Self, PathBuf) {
+        let world = Self::new();
+        let path = world.file(name, seed, len);
+        (world, path)
+    }
+
+    /// Makes a world whose source folder has one tree. Returns its path, too.
+    pub fn with_tree(name: &str, files: &[(&str, usize)]) -> (Self, PathBuf) {
+        let world = Self::new();
+        let path = world.tree(name, files);
+        (world, path)
+    }
+
+    /// Writes files of noise, given by path and length, into a folder of the source folder. Their
+    /// seeds are 1, 2, and so on. Returns the path of the folder.
+    pub fn tree(&self, name: &str, files: &[(&str, usize)]) -> PathBuf {
+        let root = self.source().join(name);
+        for (seed, (path, len)) in (1..).zip(files) {
+            tree::file(&root.join(path), seed, *len);
+        }
+        root
+    }
+
+    /// Writes a file of noise into the source folder and returns its path.
+    pub fn file(&self, name: &str, seed: u64, len: usize) -> PathBuf {
+        let path = self.source().join(name);
+        tree::file(&path, seed, len);
+        path
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -159,6 +190,15 @@ impl World {
         let mut command = self.wraith("receiver");
         command.args(["receive", "--json", "--yes", "-o"]).arg(self.target());
         Process::start("receive", command.args(more).arg(ticket))
+    }
+
+    /// Starts `wraith receive --json` of one side into a folder of its name. It waits at the question
+    /// for a line from the pipe.
+    pub fn receive_asking(&self, side: &str, ticket: &str) -> (Process, PipeWriter) {
+        let (reader, answer) = std::io::pipe().unwrap();
+        let mut command = self.wraith(side);
+        command.args(["receive", "--json", "-o"]).arg(self.path(side)).arg(ticket);
+        (Process::start_with_stdin("receive", command.stdin(reader)), answer)
     }
 
     pub fn receive(&self, ticket: &str) -> Process {

@@ -183,6 +183,20 @@ impl Outcome {
         assert!(error["message"].as_str().is_some_and(|m| !m.is_empty()));
         error
     }
+
+    /// Asserts that the process failed with this code, and a hint that contains `part`.
+    #[track_caller]
+    pub fn expect_hint(&self, code: i32, part: &str) {
+        let error = self.expect_error(code);
+        assert!(error["hint"].as_str().unwrap().contains(part), "{error}");
+    }
+
+    /// Asserts that the process failed with this code, and a message that contains `part`.
+    #[track_caller]
+    pub fn expect_message(&self, code: i32, part: &str) {
+        let error = self.expect_error(code);
+        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
+    }
 }
 
 fn parse(line: &str) -> Value {

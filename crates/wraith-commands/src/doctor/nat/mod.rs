@@ -13,13 +13,12 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use wraith_dht::AddressQuery;
 use wraith_transport::nat::{Mapping, ObservedAddress, allocation, mapping};
 use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
 
 use self::judge::{NatMeasurements, judge};
 use super::Check;
-use super::internet::open;
+use super::observer::{Observer, open};
 use crate::args::MeetingArgs;
 
 const NAME: &str = "NAT";
@@ -27,47 +26,6 @@ const NAME: &str = "NAT";
 const SOCKETS: usize = 3;
 /// Timeout for a packet to the router and back. A punch sends several in that time.
 const HAIRPIN_WAIT: Duration = Duration::from_millis(1500);
-
-/// A host that reports the outside address of our sockets.
-#[derive(Clone, Debug)]
-pub enum Observer {
-    /// A relay; the secret authenticates the questions.
-    Relay {
-        /// Secret that the relay issued for these questions.
-        secret: [u8; 32],
-        /// UDP address of the relay.
-        of: SocketAddr,
-        /// Second UDP port of the relay, if it has one.
-        other: Option<SocketAddr>,
-    },
-    /// A DHT node; the questions are in plaintext.
-    Node(SocketAddr),
-}
-
-impl Observer {
-    /// Returns the address to ask, and its other port.
-    fn ports(&self) -> impl Iterator<Item = SocketAddr> + use<> {
-        let (of, other) = match self {
-            Self::Relay { of, other, .. } => (*of, *other),
-            Self::Node(node) => (*node, None),
-        };
-        [of].into_iter().chain(other)
-    }
-
-    /// Asks at `port`, one of the observer's ports, for the outside address of `socket`.
-    async fn observe(&self, socket: &Endpoint, port: SocketAddr) -> Option<ObservedAddress> {
-        let at = match self {
-            Self::Relay { secret, .. } => socket.observe(*secret, port).await.ok()?,
-            Self::Node(node) => {
-                let question = AddressQuery::new().ok()?;
-                let answer = socket.exchange(*node, question.datagram()).await.ok()?;
-                SocketAddr::V4(question.observed_address(&answer)?)
-            }
-        };
-        let at = SocketAddr::new(at.ip().to_canonical(), at.port());
-        Some(ObservedAddress { by: port, at })
-    }
-}
 
 /// Returns one check for each address family with an observer that answers.
 pub async fn check(

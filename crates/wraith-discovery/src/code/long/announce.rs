@@ -296,7 +296,7 @@ impl StoreTask {
         loop {
             match self.update_store().await {
                 Ok(()) => {
-                    backoff.reset();
+                    backoff.succeeded(Instant::now());
                     self.status.mark_up(|event| self.creator.emit(event));
                 }
                 Err(why) => {

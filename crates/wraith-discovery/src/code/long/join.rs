@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::keys::CodeKeys;
 use super::message::{Join, Offer};
-use crate::code::join::{
+use crate::code::attempts::{
     Attempt, JoinError, JoinErrorKind, JoinSuccess, PlaceFailure, first_success,
 };
 use crate::code::{Code, MakeTicket, TicketSide};

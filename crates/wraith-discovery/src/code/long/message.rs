@@ -40,7 +40,7 @@ impl Offer {
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(self.creator.0.to_vec());
         out.push(side_byte(self.side));
-        out.push(self.ended.map_or(0, |why| why as u8));
+        out.push(self.ended.map_or(0, Refusal::byte));
         let (joiner, ticket) = match &self.served {
             Some((joiner, ticket)) => (joiner.0, &ticket[..]),
             None => (NOBODY, &[][..]),
@@ -57,7 +57,7 @@ impl Offer {
         let ticket = ticket(rest)?;
         let ended = match ended {
             0 => None,
-            byte => Some(Refusal::from_wire(*byte)?),
+            byte => Some(Refusal::from_byte(*byte)?),
         };
         let served = (*joiner != NOBODY).then_some((NodeId(*joiner), ticket));
         Some(Self { creator: NodeId(*creator), side: side_of(*side)?, ended, served })

@@ -16,8 +16,8 @@ mod products;
 
 use std::arch::x86_64::*;
 
-use super::gcm::{GcmKey, lengths, tag};
 use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, integer, reversal};
+use super::key::{GcmKey, lengths, tag};
 use super::text::{Start, Text};
 use part::Part;
 use pass::Pass;

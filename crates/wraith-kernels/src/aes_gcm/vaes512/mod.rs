@@ -15,8 +15,8 @@ pub(super) mod products;
 
 use std::arch::x86_64::*;
 
-use super::gcm::{GcmKey, lengths, tag};
 use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, HashKey, halves_added, integer, reversal};
+use super::key::{GcmKey, lengths, tag};
 use super::text::{Start, Text};
 use pass::Pass;
 use products::{Products, every, four, lanes, sum_of_lanes};

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 use tracing::debug;
-use wraith_discovery::{SuspensionWatch, sleep_or_wake};
+use wraith_discovery::{Backoff, SuspensionWatch, sleep_or_wake};
 
 use self::udp::UdpKeys;
 use super::config::RelayConfig;
@@ -42,9 +42,13 @@ use crate::random::Random;
 
 /// Time limit for the TLS handshake from the first packet, and again from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shortest and longest back-off between connection attempts. The first lies within the relay's grace
-/// period; the longest is for a relay that is down.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// First pause between connection attempts: within the relay's grace period.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause, for a relay that is down or refuses for a while.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Pauses between connection attempts. They grow to a quarter of the time since the loss, so a
+/// relay that was down for a while is missed for little longer than that.
+const BACKOFF: Backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE).with_growth(1.25).with_jitter();
 
 /// A command from a handle.
 #[derive(Debug)]
@@ -158,7 +162,7 @@ impl RelayTask {
     pub async fn run(mut self, first: RelayConnection, mut commands: mpsc::Receiver<Command>) {
         let mut connection = Some(first);
         let mut association = ProxyAssociation::default();
-        let (mut lost_at, mut pause) = (Instant::now(), BACKOFF.0);
+        let (mut backoff, mut pause) = (BACKOFF, Duration::ZERO);
         loop {
             if let Some(connection) = connection.take() {
                 match self.serve_connection(connection, &mut association, &mut commands).await {
@@ -168,18 +172,21 @@ impl RelayTask {
                     }
                 }
                 self.on_disconnected();
-                (lost_at, pause) = (Instant::now(), BACKOFF.0);
+                pause = backoff.failed(Instant::now());
             }
             if !self.wait_for_retry(pause, &mut commands).await {
                 break;
             }
             match self.connect().await {
-                Ok(new) => connection = Some(new),
+                Ok(new) => {
+                    backoff.succeeded(Instant::now());
+                    connection = Some(new);
+                }
                 Err(error) => {
                     debug!(%error, "relay reconnection failed");
                     pause = match error {
-                        RelayError::Refused(Refusal::TooOften) => BACKOFF.1,
-                        _ => retry_pause(lost_at.elapsed()),
+                        RelayError::Refused(Refusal::TooOften) => LONGEST_PAUSE,
+                        _ => backoff.failed(Instant::now()),
                     };
                     self.status.send_modify(|status| status.error = Some(error.to_string()));
                 }
@@ -194,8 +201,6 @@ impl RelayTask {
         pause: Duration,
         commands: &mut mpsc::Receiver<Command>,
     ) -> bool {
-        let fifth = pause.as_millis() as u64 / 5;
-        let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
         let mut due = std::pin::pin!(sleep_or_wake(pause));
         loop {
             tokio::select! {
@@ -342,12 +347,6 @@ impl RelayTask {
     }
 }
 
-/// Returns the wait before the next attempt: a quarter of the time since the loss. So a relay that was
-/// down for a while is missed for little longer than that.
-fn retry_pause(lost_for: Duration) -> Duration {
-    (lost_for / 4).clamp(BACKOFF.0, BACKOFF.1)
-}
-
 impl Drop for RelayTask {
     fn drop(&mut self) {
         self.shared.with_relay(self.number, |relay| relay.outbox.close());
@@ -369,14 +368,14 @@ mod tests {
     #[test]
     fn a_relay_that_was_down_is_missed_for_little_longer() {
         for down in [1, 5, 20, 60, 600].map(Duration::from_secs) {
-            let (mut now, mut attempts) = (Duration::ZERO, 0);
+            let (mut now, mut attempts, mut backoff) = (Duration::ZERO, 0, BACKOFF);
             while now < down {
-                now += retry_pause(now) * 6 / 5;
+                now += backoff.failed(Instant::now());
                 attempts += 1;
             }
-            assert!(now - down <= BACKOFF.0 + down * 3 / 10, "{down:?}: {now:?}");
+            let overshoot = FIRST_PAUSE * 6 / 5 + down * 3 / 10;
+            assert!(now - down <= overshoot, "{down:?}: {now:?}");
             assert!(attempts < 40, "{down:?}: {attempts}");
         }
-        assert_eq!(retry_pause(Duration::from_secs(3600)), BACKOFF.1);
     }
 }

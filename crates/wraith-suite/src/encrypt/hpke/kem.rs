@@ -122,7 +122,7 @@ impl Kem {
     }
 
     fn labeled(self) -> LabeledKdf {
-        LabeledKdf { kdf: self.kdf(), suite: SuiteId::kem(self) }
+        LabeledKdf { kdf: self.kdf(), suite: SuiteId::kem(self.id()) }
     }
 
     /// DeriveKeyPair (RFC 9180 §7.1.3).

@@ -3,7 +3,7 @@
 
 use zeroize::Zeroizing;
 
-use super::{Kdf, Kem, Suite};
+use super::{Kdf, Suite};
 use crate::{hash, kdf};
 
 const VERSION: &[u8] = b"HPKE-v1";
@@ -13,8 +13,9 @@ const VERSION: &[u8] = b"HPKE-v1";
 pub(super) struct SuiteId(Vec<u8>);
 
 impl SuiteId {
-    pub(super) fn kem(kem: Kem) -> Self {
-        Self([&b"KEM"[..], &kem.id().to_be_bytes()].concat())
+    /// Returns that of a KEM by its registered ID.
+    pub(super) fn kem(id: u16) -> Self {
+        Self([&b"KEM"[..], &id.to_be_bytes()].concat())
     }
 
     pub(super) fn hpke(suite: &Suite) -> Self {

@@ -1,13 +1,18 @@
 //! Two endpoints on the loopback interface, and bytes that identify their position.
 
+mod pattern;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
 use wraith_transport::{
-    AccessKey, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream,
-    SecretIdentity, block_on, block_on_timeout,
+    AccessKey, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
+    block_on, block_on_timeout,
 };
+
+use pattern::PIECE;
+pub use pattern::Pattern;
 
 /// Time limit of a hanging test.
 pub const HANG: Duration = Duration::from_secs(120);
@@ -75,34 +80,7 @@ pub fn echo(connection: Connection) -> thread::JoinHandle<()> {
     })
 }
 
-/// A prime, so that misplaced bytes differ for every chunk size.
-const PERIOD: usize = 1_000_003;
-const PIECE: usize = 256 * 1024;
-
-/// An endless sequence of bytes, different for each `seed`.
-pub struct Pattern(Bytes);
-
 impl Pattern {
-    pub fn new(seed: u64) -> Self {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut bytes: Vec<u8> = (0..PERIOD)
-            .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                state as u8
-            })
-            .collect();
-        bytes.extend_from_within(..PIECE);
-        Self(bytes.into())
-    }
-
-    /// Returns `len` bytes (at most 256 KiB) from `offset` on, without a copy.
-    pub fn slice(&self, offset: u64, len: usize) -> Bytes {
-        let start = (offset % PERIOD as u64) as usize;
-        self.0.slice(start..start + len)
-    }
-
     /// Checks the stream against the pattern to its end. Returns the number of bytes.
     pub async fn verify(&self, recv: &mut RecvStream) -> u64 {
         let mut offset = 0;

@@ -5,20 +5,15 @@
 //! [`RELOAD_INTERVAL`], without looking at the file. Contacts in memory are not watched: no change
 //! is ever reported. After each report, the listener reads the file again.
 
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
-use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
+use wraith_files::FolderWatch;
 
 use crate::state::StateDir;
-
-/// Buffer for a few inotify events with names of maximum length.
-const EVENTS_BYTES: usize = 4096;
 
 /// File name within the state folder ([`crate::state`]).
 const CONTACTS_FILE: &str = "contacts.toml";
@@ -28,7 +23,7 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 /// A watch of the contacts file (see the module docs).
 #[derive(Debug)]
 pub(crate) enum ContactsWatch {
-    Told(AsyncFd<OwnedFd>),
+    Told(AsyncFd<FolderWatch>),
     /// The kernel's limit of watches is reached.
     Unwatched,
     InMemory,
@@ -42,25 +37,16 @@ impl ContactsWatch {
 
     /// Waits until something in the folder changes. Cancel-safe.
     pub async fn changed(&mut self) {
-        let inotify = match self {
-            Self::Told(inotify) => inotify,
+        let watch = match self {
+            Self::Told(watch) => watch,
             Self::Unwatched => return sleep(RELOAD_INTERVAL).await,
             Self::InMemory => return std::future::pending().await,
         };
         loop {
-            let Ok(mut ready) = inotify.readable().await else {
+            let Ok(mut ready) = watch.readable().await else {
                 return std::future::pending().await;
             };
-            let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES];
-            let mut reader = inotify::Reader::new(inotify.get_ref(), &mut buffer);
-            let mut any = false;
-            loop {
-                match reader.next() {
-                    Ok(_) => any = true,
-                    Err(Errno::INTR) => {}
-                    Err(_) => break,
-                }
-            }
+            let any = watch.get_ref().take_changes();
             ready.clear_ready();
             if any {
                 return;
@@ -70,27 +56,21 @@ impl ContactsWatch {
 }
 
 /// Watches the folder and, if the file is a link, the folder of its target.
-fn watched(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
-    let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-    // Replacing a file moves it to its name; editing in place closes it.
-    let what = WatchFlags::MOVED_TO
-        | WatchFlags::MOVED_FROM
-        | WatchFlags::CLOSE_WRITE
-        | WatchFlags::DELETE;
-    inotify::add_watch(&inotify, folder, what).ok()?;
+fn watched(folder: &Path) -> io::Result<AsyncFd<FolderWatch>> {
+    let watch = FolderWatch::new()?;
+    watch.add(folder)?;
     let file = folder.join(CONTACTS_FILE).canonicalize().ok();
     if let Some(elsewhere) = file.as_deref().and_then(Path::parent) {
-        // Adding the same folder again changes nothing.
-        inotify::add_watch(&inotify, elsewhere, what).ok()?;
+        watch.add(elsewhere)?;
     }
-    registered(inotify).ok()
+    registered(watch)
 }
 
 /// Registers the descriptor. The call is deprecated because it accepts types that may close their
-/// descriptor early; an [`OwnedFd`] keeps it open.
-#[allow(deprecated, reason = "sound for an OwnedFd, and the other call is unsafe")]
-fn registered(inotify: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::new(inotify)
+/// descriptor early; a [`FolderWatch`] keeps it open.
+#[allow(deprecated, reason = "sound for a FolderWatch, and the other call is unsafe")]
+fn registered(watch: FolderWatch) -> io::Result<AsyncFd<FolderWatch>> {
+    AsyncFd::new(watch)
 }
 
 #[cfg(test)]

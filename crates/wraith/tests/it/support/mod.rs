@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith::state::StateDir;
 use wraith::{Event, Events, Lan, Node, NodeBuilder, Observer, Offer, Payload, Ticket};
-use wraith_discovery::rendezvous::Server;
+use wraith_relay::rendezvous::Server;
 
 pub use lan::own_network;
 pub use process::{alone_in_a_process, threads};

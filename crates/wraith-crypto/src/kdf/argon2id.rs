@@ -4,7 +4,7 @@
 use argon2::{Argon2, AssociatedData, Block, ParamsBuilder, Version};
 use zeroize::Zeroizing;
 
-use crate::kdf::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
+use super::limits::{KdfError, MEMORY_BYTES_MAX, WORK_BYTES_MAX};
 
 /// Cost parameters. The output depends on them, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

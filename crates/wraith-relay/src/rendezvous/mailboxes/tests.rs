@@ -1,12 +1,12 @@
 //! Conversations with a server, and frames in any order.
 
 use proptest::prelude::*;
+use wraith_discovery::rendezvous::FIRST_CONTACT_NAMEPLATE;
+use wraith_discovery::{MAX_NAMEPLATE, Refusal};
 
-use super::super::FIRST_CONTACT_NAMEPLATE;
 use super::nameplates::{CLOSED_LIFE, MAX_CLOSED};
 use super::peers::{CREATOR_LIFE, CREATOR_SILENCE, FIRST_FRAME, JOINER_LIFE, MAX_PER_SOURCE};
 use super::*;
-use crate::place::{MAX_NAMEPLATE, Refusal};
 
 const CREATOR: Id = 1;
 const JOINER: Id = 2;
@@ -188,7 +188,7 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     let id = || 0..40_u64;
     let nameplate = || prop_oneof![0..12_u32, any::<u32>()];
-    let refusal = (1..7_u8).prop_map(|byte| Refusal::from_wire(byte).unwrap());
+    let refusal = (1..7_u8).prop_map(|byte| Refusal::from_byte(byte).unwrap());
     let frame = prop_oneof![
         (nameplate(), any::<bool>())
             .prop_map(|(nameplate, exact)| ClientFrame::Open { nameplate, exact }),

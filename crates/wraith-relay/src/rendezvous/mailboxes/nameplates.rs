@@ -6,10 +6,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::super::FIRST_CONTACT_NAMEPLATE;
-use super::super::frame::ServerRefusal;
+use wraith_discovery::MAX_NAMEPLATE;
+use wraith_discovery::rendezvous::{FIRST_CONTACT_NAMEPLATE, ServerRefusal};
+
 use super::Id;
-use crate::place::MAX_NAMEPLATE;
 
 /// Most closed nameplates that are remembered, and for how long: a joiner may type that late.
 pub const MAX_CLOSED: usize = 4096;

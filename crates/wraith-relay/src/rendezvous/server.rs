@@ -10,7 +10,7 @@ use std::future::pending;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
@@ -20,9 +20,12 @@ use tokio::sync::Notify;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::debug;
+use wraith_discovery::rendezvous::{
+    ClientFrame, InvalidFrameLength, MAX_FRAME_LEN, ServerFrame, split,
+};
 
-use super::frame::{ClientFrame, InvalidFrameLength, MAX_FRAME_LEN, ServerFrame, split};
 use super::mailboxes::{Action, Id, Mailboxes};
+use crate::lock::lock;
 
 /// Most concurrent connections; further ones are closed at once. A creator needs one while it
 /// waits.
@@ -336,10 +339,6 @@ impl fmt::Debug for Shared {
         let connections = self.connections.len();
         f.debug_struct("Shared").field("connections", &connections).finish_non_exhaustive()
     }
-}
-
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn would_block(error: &io::Error) -> bool {

@@ -20,8 +20,9 @@ mod tests;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::frame::{ClientFrame, ServerFrame, ServerRefusal};
-use crate::rates::{RateLimit, RateLimiter, Source};
+use wraith_discovery::rates::{RateLimit, RateLimiter, Source};
+use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, ServerRefusal};
+
 use nameplates::Nameplates;
 use peers::{Peers, Role};
 

@@ -1,4 +1,5 @@
-//! The server's sockets against clients that do not read or send garbage, and against many clients.
+//! The rendezvous server's sockets against clients that do not read or send garbage, and against
+//! many clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,17 +9,28 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use wraith_discovery::Direct;
-use wraith_discovery::rendezvous::{ClientFrame, Server, ServerFrame, probe, split};
+use wraith_crypto::NodeId;
+use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, probe, split};
+use wraith_discovery::{CodeOptions, Direct, Lan, Places, TicketSide, TimeLimit, announce, join};
+use wraith_relay::rendezvous::Server;
+use zeroize::Zeroizing;
 
-use super::support::{PATIENCE, at, fetched, offered, server};
+use super::support::HANG;
+
+/// Starts a server that runs until the tasks are dropped.
+async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = server.local_addr().unwrap();
+    tasks.spawn(async move { server.run().await.unwrap() });
+    address
+}
 
 async fn next_frame(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ServerFrame> {
     loop {
         if let Ok(Some(frame)) = split(buffer) {
             return ServerFrame::decode(&frame);
         }
-        match timeout(PATIENCE, stream.read_buf(buffer)).await.unwrap() {
+        match timeout(HANG, stream.read_buf(buffer)).await.unwrap() {
             Ok(1..) => {}
             _ => return None,
         }
@@ -34,7 +46,7 @@ async fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
 
 async fn is_hung_up(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
-    timeout(PATIENCE, stream.read_to_end(&mut rest)).await.is_ok()
+    timeout(HANG, stream.read_to_end(&mut rest)).await.is_ok()
 }
 
 #[tokio::test]
@@ -84,7 +96,7 @@ async fn a_client_that_does_not_read_is_disconnected() {
     // reached.
     let pings = ClientFrame::Ping.encode().repeat(1000);
     let noise = async { while deaf.write_all(&pings).await.is_ok() {} };
-    timeout(PATIENCE, noise).await.unwrap();
+    timeout(HANG, noise).await.unwrap();
 }
 
 #[tokio::test]
@@ -104,9 +116,16 @@ async fn malformed_connections_from_many_addresses_do_not_block_a_client() {
         let _ = stream.write_all(&frame).await;
         held.push(stream);
     }
-    let places = at(address);
-    let sender = offered(&places, 1).await;
-    assert!(fetched(sender.code(), &places).await.is_ok());
+    let rendezvous = Some(address.to_string());
+    let places = Places { lan: Lan::Off, rendezvous, ..Places::default() };
+    let options = CodeOptions::new(TicketSide::Creator, HANG);
+    let ticket = Box::new(|_, _| Some(Zeroizing::new(b"ticket".to_vec())));
+    let mut sender = announce(&places, options, NodeId([1; 32]), ticket).await.unwrap();
+    sender.start_serving();
+    let limit = TimeLimit::new(HANG);
+    let joined =
+        join(sender.code(), NodeId([2; 32]), None, &places, limit, Box::new(|| true)).await;
+    assert_eq!(*joined.unwrap().ticket, b"ticket");
 }
 
 #[tokio::test]
@@ -119,7 +138,7 @@ async fn a_shutdown_ends_the_server_and_closes_all_connections() {
     stream.write_all(&ClientFrame::Ping.encode()).await.unwrap();
     assert_eq!(next_frame(&mut stream, &mut Vec::new()).await, Some(ServerFrame::Pong));
     stop.send(()).unwrap();
-    timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
+    timeout(HANG, running).await.unwrap().unwrap().unwrap();
     assert!(is_hung_up(&mut stream).await);
     assert!(TcpStream::connect(address).await.is_err());
     let quick = Duration::from_millis(1);

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use wraith_discovery::rates::Source;
+
 use super::Id;
-use crate::rates::Source;
 
 /// Most connections per address: enough for an office behind one router, but not for a flood.
 pub const MAX_PER_SOURCE: usize = 32;
