@@ -134,7 +134,9 @@ impl Endpoint {
         // Still under the lock: the I/O thread sets `stopped` under this lock, and afterwards
         // drains the inbox a last time.
         let inbox = Arc::clone(&self.shared().inbox);
-        let shared = ConnectionShared::new(Phase::New(addresses, access_key.clone()), peer, inbox);
+        let spare_streams = Arc::clone(&self.shared().spare_streams);
+        let phase = Phase::New(addresses, access_key.clone());
+        let shared = ConnectionShared::new(phase, peer, inbox, spare_streams);
         shared.notify_io();
         drop(state);
         Ok(Connection::new(shared))

@@ -1,11 +1,12 @@
 //! The I/O thread: owns the socket and the protocol core of one endpoint. The thread's own state is
 //! never locked.
 //!
-//! Each round has four steps:
+//! Each round has five steps:
 //! 1. Receive a batch.
 //! 2. Drain the inbox: the requests of the handles.
 //! 3. Hand events to the handles.
-//! 4. Send until nothing is due.
+//! 4. Wake the tasks that wait for them, each once.
+//! 5. Send until nothing is due.
 //!
 //! Then the thread sleeps in `ppoll` until a datagram, a wake-up or the core's next timeout. If a
 //! round leaves work undone (more datagrams waiting, more to send than one round's share), the next
@@ -36,7 +37,7 @@ use self::movers::{ALL_MOVERS, MoverSet};
 use self::punching::Punching;
 use crate::clock::Clock;
 use crate::error::ConnectError;
-use crate::lock::lock;
+use crate::lock::{WakeBatch, lock};
 use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{CLOCK_DIFFERENCES_MAX, ConnectionShared, EndpointShared, InboxItem, Phase};
 
@@ -62,8 +63,10 @@ pub(crate) struct IoThread {
     established: HashMap<ConnectionHandle, Established>,
     connecting: Vec<HappyEyeballs>,
     punching: Punching,
-    /// Connections to visit in every round: they wait for stream credit, or linger.
+    /// Connections to visit in every round: they linger.
     needs_poll: Vec<ConnectionHandle>,
+    /// Tasks to wake at the end of the current batch.
+    wakes: WakeBatch,
     /// Working copy of the inbox.
     ready: Vec<InboxItem>,
     received: RecvSlots,
@@ -92,6 +95,7 @@ impl IoThread {
             connecting: Vec::new(),
             punching: Punching::default(),
             needs_poll: Vec::new(),
+            wakes: WakeBatch::default(),
             ready: Vec::new(),
             received: RecvSlots::new(),
             out: vec![0; SEND_MAX].into_boxed_slice(),
@@ -121,8 +125,10 @@ impl IoThread {
             self.handle_inbox(now);
             self.handle_events(now);
             self.poll_waiting(now);
+            self.wakes.wake();
             undone |= self.transmit();
             undone |= self.handle_events(now);
+            self.wakes.wake();
             if self.is_done(now) {
                 debug!(local = %self.movers.local_addr(), "endpoint closed");
                 break;
@@ -165,7 +171,7 @@ impl IoThread {
                     let Some(core) = self.core.connection(stream.connection) else { continue };
                     // Once closed, the Closed event fails the queues with the right reason.
                     if !core.is_closed() {
-                        established.on_stream_ready(core, now, &stream);
+                        established.on_stream_ready(core, now, &stream, &mut self.wakes);
                     }
                 }
                 InboxItem::Connection(shared) => {
@@ -241,7 +247,7 @@ impl IoThread {
         else {
             return;
         };
-        if established.on_ready(core, now, self.close_deadline)
+        if established.on_ready(core, now, self.close_deadline, &mut self.wakes)
             && !self.needs_poll.contains(&handle)
         {
             self.needs_poll.push(handle);
@@ -310,7 +316,7 @@ impl IoThread {
             } else if let Event::MigrationFailed { remote } = event {
                 established.on_move_failed(self.movers.addr(remote));
             } else if let Some(core) = self.core.connection(handle) {
-                established.on_event(core, now, event);
+                established.on_event(core, now, event, &mut self.wakes);
             }
         } else if event == Event::Connected {
             match self.connecting.iter().position(|attempts| attempts.has_attempt(handle)) {
@@ -343,7 +349,8 @@ impl IoThread {
             return;
         }
         let inbox = Arc::clone(&self.shared.inbox);
-        let shared = ConnectionShared::new(Phase::Connecting, core.peer(), inbox);
+        let spare_streams = Arc::clone(&self.shared.spare_streams);
+        let shared = ConnectionShared::new(Phase::Connecting, core.peer(), inbox, spare_streams);
         self.start(now, handle, Arc::clone(&shared));
         self.shared.update(|state| state.accepted.push_back(shared));
     }
@@ -397,7 +404,7 @@ impl IoThread {
         needs_poll.retain(|handle| {
             match (self.established.get_mut(handle), self.core.connection(*handle)) {
                 (Some(established), Some(core)) => {
-                    established.on_ready(core, now, self.close_deadline)
+                    established.on_ready(core, now, self.close_deadline, &mut self.wakes)
                 }
                 _ => false,
             }
@@ -514,6 +521,8 @@ impl Drop for IoThread {
                 shared.update(|state| state.ended = true);
             }
         });
+        self.wakes.wake();
+        self.shared.spare_streams.close();
         // No new connection can be added from here on: `connect` checks `stopped` under the same
         // lock.
         for object in self.shared.inbox.close() {

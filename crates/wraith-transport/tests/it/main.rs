@@ -10,5 +10,6 @@ mod echo;
 mod hostile;
 mod movers;
 mod paths;
+mod small_streams;
 mod support;
 mod traces;
