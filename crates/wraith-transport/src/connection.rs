@@ -73,6 +73,7 @@ impl Connection {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(SendStream, RecvStream), CloseReason>> {
+        self.shared().inbox.relay.pass_on();
         let mut state = lock(&self.shared().state);
         if let Some(stream) = state.accepted.pop_front() {
             drop(state);
@@ -121,6 +122,7 @@ impl Connection {
     /// are dropped. Cancel safe: no datagram is lost.
     pub async fn read_datagram(&self) -> Result<Bytes, CloseReason> {
         poll_fn(|cx| {
+            self.shared().inbox.relay.pass_on();
             let mut state = lock(&self.shared().state);
             if let Some(datagram) = state.datagrams_in.pop_front() {
                 return Poll::Ready(Ok(datagram));

@@ -58,6 +58,7 @@ mod shared;
 mod socket_capabilities;
 mod stream;
 mod wake;
+mod wake_relay;
 
 pub use addr::Addr;
 pub use block_on::{block_on, block_on_timeout};

@@ -66,6 +66,21 @@ impl WakeBatch {
     pub(crate) fn wake(&mut self) {
         self.0.drain(..).for_each(Waker::wake);
     }
+
+    /// Returns the number of tasks.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Removes a task.
+    pub(crate) fn pop(&mut self) -> Option<Waker> {
+        self.0.pop()
+    }
+
+    /// Moves all tasks to the end of `wakers`.
+    pub(crate) fn append_to(&mut self, wakers: &mut Vec<Waker>) {
+        wakers.append(&mut self.0);
+    }
 }
 
 #[cfg(test)]

@@ -245,6 +245,7 @@ impl ConnectionShared {
         self: &Arc<Self>,
         cx: &Context<'_>,
     ) -> Poll<Result<StreamRef, CloseReason>> {
+        self.inbox.relay.pass_on();
         let mut state = lock(&self.state);
         if let Some(reason) = state.ended() {
             return Poll::Ready(Err(reason));
@@ -376,6 +377,12 @@ pub(crate) struct StreamShared {
 }
 
 impl StreamShared {
+    /// Wakes the tasks that the I/O thread has left to this one. The caller holds no lock.
+    #[inline]
+    pub(crate) fn pass_on_wakes(&self) {
+        self.inbox.relay.pass_on();
+    }
+
     /// I/O thread: clears the mark before it reads the queues; later changes mark it again.
     pub(crate) fn clear_notification(&self) {
         self.queued.store(false, Ordering::Release);
@@ -391,6 +398,12 @@ impl StreamRef {
     /// Adds this stream to the inbox.
     pub(crate) fn notify_io(&self) {
         self.inbox.push(&self.queued, || InboxItem::Stream(self.clone()));
+    }
+
+    /// Adds this stream, whose message is complete, to the inbox, or sends the message on this
+    /// thread. The caller holds no lock.
+    pub(crate) fn notify_io_of_message(&self) {
+        self.inbox.push_and_run(&self.queued, || InboxItem::Stream(self.clone()));
     }
 }
 

@@ -52,6 +52,7 @@ impl SendStream {
 
     /// Ready when the queue has room, or the stream accepts no more bytes.
     pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.shared.pass_on_wakes();
         lock(&self.shared.send).poll_room(cx)
     }
 
@@ -67,6 +68,7 @@ impl SendStream {
     ) -> Result<(), WriteError> {
         let mut chunks = Some(chunks);
         poll_fn(|cx| {
+            self.shared.pass_on_wakes();
             let mut queue = lock(&self.shared.send);
             ready!(queue.poll_room(cx))?;
             for chunk in chunks.take().into_iter().flatten() {
@@ -85,6 +87,7 @@ impl SendStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize, WriteError>> {
+        self.shared.pass_on_wakes();
         let piece = &bytes[..bytes.len().min(COPY_MAX)];
         let mut queue = lock(&self.shared.send);
         ready!(queue.poll_room(cx))?;
@@ -118,7 +121,7 @@ impl SendStream {
     /// [`acked`](Self::acked) waits for the peer.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         lock(&self.shared.send).finish()?;
-        self.shared.notify_io();
+        self.shared.notify_io_of_message();
         Ok(())
     }
 
@@ -132,6 +135,7 @@ impl SendStream {
     ) -> Result<(), WriteError> {
         let mut chunks = Some(chunks);
         poll_fn(|cx| {
+            self.shared.pass_on_wakes();
             let mut queue = lock(&self.shared.send);
             ready!(queue.poll_room(cx))?;
             for chunk in chunks.take().into_iter().flatten() {
@@ -140,11 +144,12 @@ impl SendStream {
             Poll::Ready(queue.finish())
         })
         .await
-        .inspect(|()| self.shared.notify_io())
+        .inspect(|()| self.shared.notify_io_of_message())
     }
 
     /// Ready when the peer has acknowledged every byte and the end of the finished stream.
     pub fn poll_acked(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.shared.pass_on_wakes();
         lock(&self.shared.send).poll_acked(cx)
     }
 
@@ -236,6 +241,7 @@ impl RecvStream {
         if let Some(chunk) = self.current.take() {
             return Poll::Ready(Ok(Some(chunk)));
         }
+        self.shared.pass_on_wakes();
         let popped = lock(&self.shared.recv).poll_pop(cx, self.low_water);
         let PopResult { chunk, notify_io } = ready!(popped)?;
         if notify_io {
@@ -326,6 +332,8 @@ impl AsyncRead for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
+        // Its task may have been the first of a batch, and was cancelled.
+        self.shared.pass_on_wakes();
         self.stop(0);
     }
 }

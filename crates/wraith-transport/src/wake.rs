@@ -11,24 +11,40 @@
 //! No wake-up is lost. The I/O thread first declares that it sleeps, then checks the list once
 //! more. A notifier first appends, then checks the declaration.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, Weak};
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::lock::lock;
+use crate::wake_relay::WakeRelay;
+
+/// The state of a sleeping I/O thread, with which another thread can run a round.
+pub(crate) trait InlineRound: Send + Sync {
+    /// Runs a round if the state is free and the round is worthwhile. Returns true if the I/O
+    /// thread can sleep on; otherwise it must be woken.
+    fn run_round(&self) -> bool;
+}
 
 /// Objects with work for the I/O thread.
-#[derive(Debug)]
 pub(crate) struct Inbox<T> {
     ready: Mutex<ReadyList<T>>,
     asleep: AtomicBool,
     event: OwnedFd,
+    inline: OnceLock<Weak<dyn InlineRound>>,
+    /// Tasks that wait for another one to wake them.
+    pub(crate) relay: WakeRelay,
 }
 
-#[derive(Debug)]
+impl<T> fmt::Debug for Inbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox").field("asleep", &self.asleep).finish_non_exhaustive()
+    }
+}
+
 struct ReadyList<T> {
     objects: Vec<T>,
     is_closed: bool,
@@ -39,20 +55,45 @@ impl<T> Inbox<T> {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let ready = Mutex::new(ReadyList { objects: Vec::new(), is_closed: false });
-        Ok(Self { ready, asleep: AtomicBool::new(false), event })
+        let (inline, relay) = (OnceLock::new(), WakeRelay::default());
+        Ok(Self { ready, asleep: AtomicBool::new(false), event, inline, relay })
+    }
+
+    /// Allows callers to run rounds of their own while the I/O thread sleeps.
+    pub(crate) fn set_inline(&self, inline: Weak<dyn InlineRound>) {
+        let _ = self.inline.set(inline);
     }
 
     /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread. Does
     /// nothing after [`Self::close`].
     pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
-        if !queued.swap(true, Ordering::AcqRel) {
-            let mut ready = lock(&self.ready);
-            if !ready.is_closed {
-                ready.objects.push(object());
-                drop(ready);
-                self.wake();
-            }
+        if self.list(queued, object) {
+            self.wake();
         }
+    }
+
+    /// Does the same, or runs a round on this thread if that is faster. The caller holds no lock.
+    pub(crate) fn push_and_run(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
+        if self.list(queued, object) && self.asleep.load(Ordering::SeqCst) && !self.run_round() {
+            self.wake();
+        }
+    }
+
+    fn run_round(&self) -> bool {
+        self.inline.get().and_then(Weak::upgrade).is_some_and(|inline| inline.run_round())
+    }
+
+    /// Returns true if `object` was added.
+    fn list(&self, queued: &AtomicBool, object: impl FnOnce() -> T) -> bool {
+        if queued.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        let mut ready = lock(&self.ready);
+        if ready.is_closed {
+            return false;
+        }
+        ready.objects.push(object());
+        true
     }
 
     /// Returns the last objects. No other is added from now on.

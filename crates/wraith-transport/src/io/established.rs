@@ -6,6 +6,7 @@
 //! If bytes must stay for lack of room, they are moved once the destination has room again.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) struct Established {
     handle: ConnectionHandle,
     shared: Arc<ConnectionShared>,
     /// Streams that are not over in both directions.
-    streams: HashMap<StreamId, StreamRef>,
+    streams: HashMap<StreamId, StreamRef, BuildHasherDefault<StreamIdHasher>>,
     /// Set once the connection is abandoned: it closes when every finished stream is delivered, or
     /// at this time.
     linger_until: Option<Time>,
@@ -63,8 +64,13 @@ impl Established {
             state.suite = core.suite();
             refresh(state, core);
         });
-        let (streams, new_streams) = (HashMap::new(), Vec::new());
+        let (streams, new_streams) = (HashMap::default(), Vec::new());
         Self { handle, shared, streams, linger_until: None, stats_at: Time::ZERO, new_streams }
+    }
+
+    /// Returns the number of streams that are not over in both directions.
+    pub(super) fn live_streams(&self) -> usize {
+        self.streams.len()
     }
 
     /// Returns the time at which the connection closes even with undelivered streams.
@@ -329,6 +335,25 @@ impl Established {
         }
         self.shared.update(|_| ());
         wakes.wake();
+    }
+}
+
+/// Spreads stream ids by Fibonacci hashing. Ids follow each other, and the stream limit bounds those
+/// that a peer can choose from: it cannot make many of them collide.
+#[derive(Default)]
+struct StreamIdHasher(u64);
+
+impl Hasher for StreamIdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = (self.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
 }
 

@@ -1,5 +1,4 @@
-//! The I/O thread: owns the socket and the protocol core of one endpoint. The thread's own state is
-//! never locked.
+//! The I/O thread: owns the socket and the protocol core of one endpoint.
 //!
 //! Each round has five steps:
 //! 1. Receive a batch.
@@ -12,6 +11,10 @@
 //! round leaves work undone (more datagrams waiting, more to send than one round's share), the next
 //! round follows without sleep.
 //!
+//! While the thread sleeps and few streams are in use, a caller that has ended a message runs a
+//! round itself ([`InlineRound`]). The thread's state is locked for that, and for nothing else: the
+//! thread holds the lock whenever it is awake.
+//!
 //! Invariant: after every change of the core's state, the core's outputs are drained before the
 //! thread sleeps.
 
@@ -22,7 +25,7 @@ mod punching;
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use rustix::event::Timespec;
@@ -40,6 +43,8 @@ use crate::error::ConnectError;
 use crate::lock::{WakeBatch, lock};
 use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{CLOCK_DIFFERENCES_MAX, ConnectionShared, EndpointShared, InboxItem, Phase};
+use crate::wake::InlineRound;
+use crate::wake_relay::RELAY_TIME;
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
 /// over a bad link, and bearable after Ctrl-C.
@@ -48,6 +53,9 @@ pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
 const ACCEPT_MAX: usize = 128;
 /// Batches sent in one round before receiving again: about 2 MiB, so that ACKs are processed soon.
 const BATCHES_PER_ROUND: usize = 32;
+/// Maximum number of live streams and connections with which callers run rounds of their own.
+const INLINE_STREAMS_MAX: usize = 4;
+const INLINE_CONNECTIONS_MAX: usize = 4;
 /// Back-off of a mover after a receive error that may persist.
 const RECV_BACKOFF: Duration = Duration::from_millis(10);
 /// Minimum sleep while a mover is full, such as the kernel's send buffer. The core's pacing timer
@@ -70,6 +78,10 @@ pub(crate) struct IoThread {
     /// Working copy of the inbox.
     ready: Vec<InboxItem>,
     received: RecvSlots,
+    /// Time at which the tasks are woken that no other task has woken.
+    relay_until: Time,
+    /// End of the current sleep if nothing else happens.
+    sleep_until: Option<Time>,
     /// Buffer into which the core seals and from which a mover sends.
     out: Box<[u8]>,
     /// Set while the endpoint closes: everything ends by this time.
@@ -98,6 +110,8 @@ impl IoThread {
             wakes: WakeBatch::default(),
             ready: Vec::new(),
             received: RecvSlots::new(),
+            relay_until: Time::ZERO,
+            sleep_until: None,
             out: vec![0; SEND_MAX].into_boxed_slice(),
             close_deadline: None,
             released: false,
@@ -106,7 +120,7 @@ impl IoThread {
     }
 
     /// Runs until the endpoint is closed, or released and idle.
-    pub(crate) fn run(mut self, cpu: Option<usize>) {
+    pub(crate) fn run(self, cpu: Option<usize>) {
         // Pacing needs timers that are exact to less than one batch (50 µs by default). A failure
         // costs only speed.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -115,28 +129,85 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
+        let inbox = Arc::clone(&self.shared.inbox);
+        let state = Arc::new(Mutex::new(self));
+        let inline: Weak<dyn InlineRound> = Arc::downgrade(&(Arc::clone(&state) as Arc<_>));
+        inbox.set_inline(inline);
+        let mut io = lock(&state);
         let mut readable = ALL_MOVERS;
         loop {
-            let mut undone = self.receive(readable);
-            let now = self.clock.now();
-            if self.core.poll_timeout().is_some_and(|due| due <= now) {
-                self.core.handle_timeout(now);
-            }
-            self.handle_inbox(now);
-            self.handle_events(now);
-            self.poll_waiting(now);
-            self.wakes.wake();
-            undone |= self.transmit();
-            undone |= self.handle_events(now);
-            self.wakes.wake();
-            if self.is_done(now) {
-                debug!(local = %self.movers.local_addr(), "endpoint closed");
+            let busy = io.round(readable);
+            let now = io.clock.now();
+            if io.is_done(now) {
+                debug!(local = %io.movers.local_addr(), "endpoint closed");
                 break;
             }
             // Idle time is used to prepare the keys of future handshakes.
-            let is_busy = undone || self.core.prepare();
-            readable = if is_busy { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
+            let busy = busy || io.core.prepare();
+            io.sleep_until = io.next_wake();
+            if busy || !inbox.fall_asleep() {
+                let now = io.clock.now();
+                readable = io.movers.unpaused(now);
+                continue;
+            }
+            let timeout = io.sleep_time().map(to_timespec);
+            let signalled;
+            (readable, signalled) = match io.movers.only_socket() {
+                // While this thread sleeps, callers may run rounds of their own.
+                Some(socket) => {
+                    drop(io);
+                    let woken = movers::sleep_on(&socket, inbox.event(), timeout.as_ref());
+                    io = lock(&state);
+                    woken
+                }
+                None => io.movers.sleep(inbox.event(), timeout.as_ref()),
+            };
+            inbox.wake_up(signalled);
+            // A mover whose back-off has ended is tried again, even if it has not reported that it
+            // is ready.
+            let now = io.clock.now();
+            if io.movers.pause().is_some_and(|until| until <= now) {
+                readable = io.movers.unpaused(now);
+            }
         }
+    }
+
+    /// Runs one round. Returns true if the next one should follow without sleep.
+    fn round(&mut self, readable: MoverSet) -> bool {
+        let mut undone = self.receive(readable);
+        let now = self.clock.now();
+        if self.core.poll_timeout().is_some_and(|due| due <= now) {
+            self.core.handle_timeout(now);
+        }
+        self.handle_inbox(now);
+        self.handle_events(now);
+        self.poll_waiting(now);
+        self.wake_tasks(now);
+        undone |= self.transmit();
+        undone |= self.handle_events(now);
+        self.wake_tasks(now);
+        undone
+    }
+
+    /// Wakes the tasks of this batch, and those that no other task has woken in time.
+    fn wake_tasks(&mut self, now: Time) {
+        let relay = &self.shared.inbox.relay;
+        if relay.start(&mut self.wakes) {
+            self.relay_until = now + RELAY_TIME;
+        } else if now >= self.relay_until {
+            relay.pass_on();
+        }
+    }
+
+    /// Returns whether so few streams are in use that a caller's own round is cheaper than waking
+    /// the thread, which would send for many callers at once.
+    fn is_quiet(&self) -> bool {
+        let mut live = 0;
+        self.established.len() <= INLINE_CONNECTIONS_MAX
+            && self.established.values().all(|established| {
+                live += established.live_streams();
+                live <= INLINE_STREAMS_MAX
+            })
     }
 
     /// Receives one batch from each of `readable`. Returns true if more may be waiting.
@@ -453,29 +524,35 @@ impl IoThread {
         let lingering =
             self.needs_poll.iter().filter_map(|h| self.established.get(h)?.linger_until()).min();
         let core = self.core.poll_timeout();
-        [core, connecting, lingering, self.movers.pause(), self.close_deadline]
+        let relay = self.shared.inbox.relay.is_pending().then_some(self.relay_until);
+        [core, connecting, lingering, relay, self.movers.pause(), self.close_deadline]
             .into_iter()
             .flatten()
             .min()
     }
 
-    /// Sleeps until there is work. Returns the readable movers.
-    fn sleep(&mut self) -> MoverSet {
-        let wake = self.next_wake();
-        if !self.shared.inbox.fall_asleep() {
-            return self.movers.unpaused(self.clock.now());
-        }
-        let now = self.clock.now();
+    /// Returns the maximum length of the sleep.
+    fn sleep_time(&self) -> Option<Duration> {
         let least = if self.movers.any_blocked() { BLOCKED_SLEEP_MIN } else { Duration::ZERO };
-        let timeout = wake.map(|wake| to_timespec((wake - now).max(least)));
-        let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
-        self.shared.inbox.wake_up(signalled);
-        match self.movers.pause() {
-            // A mover whose back-off has ended is tried again, even if it has not reported that it
-            // is ready.
-            Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
-            _ => readable,
+        self.sleep_until.map(|until| (until - self.clock.now()).max(least))
+    }
+}
+
+/// A caller's round, while the thread sleeps: the message leaves from the caller's thread, which
+/// saves a change of threads.
+impl InlineRound for Mutex<IoThread> {
+    fn run_round(&self) -> bool {
+        let Ok(mut io) = self.try_lock() else { return false };
+        if !io.is_quiet() {
+            return false;
         }
+        let busy = io.round(0);
+        let earlier = match (io.next_wake(), io.sleep_until) {
+            (Some(next), Some(until)) => next < until,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        !(busy || earlier || io.movers.any_blocked() || io.close_deadline.is_some())
     }
 }
 
@@ -522,6 +599,7 @@ impl Drop for IoThread {
             }
         });
         self.wakes.wake();
+        self.shared.inbox.relay.pass_on();
         self.shared.spare_streams.close();
         // No new connection can be added from here on: `connect` checks `stopped` under the same
         // lock.
