@@ -94,10 +94,12 @@ impl Endpoint {
         config.core.wall_clock = WallClock::new(|_| unix_seconds());
         config.core.entropy = Entropy::new(fresh);
         let core = wraith_core::Endpoint::new(config.core, seed);
-        let thread = IoThread::new(movers, core, Arc::clone(&shared));
+        let thread = IoThread::new(movers, core, Arc::clone(&shared)).share();
         let io_cpu = config.io_cpu;
         debug!(%local, movers = config.movers.len() + 1, "endpoint bound");
-        std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
+        std::thread::Builder::new()
+            .name("wraith-io".into())
+            .spawn(move || IoThread::run(&thread, io_cpu))?;
         Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
     }
 

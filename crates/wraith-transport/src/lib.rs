@@ -45,6 +45,7 @@ mod addr;
 mod block_on;
 mod clock;
 mod connection;
+mod drive;
 mod endpoint;
 mod error;
 mod io;

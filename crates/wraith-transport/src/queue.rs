@@ -258,6 +258,8 @@ pub(crate) struct RecvQueue {
     stop: Option<u64>,
     /// The I/O thread left bytes in the core because the queue was full.
     starved: bool,
+    /// Request: move bytes from the core, or take `stop`.
+    pump_due: bool,
     waker: Option<Waker>,
     /// Cost at which `waker` is called.
     low_water: usize,
@@ -292,6 +294,7 @@ impl RecvQueue {
             let notify_io = self.starved && self.cost <= self.limit / 2;
             if notify_io {
                 self.starved = false;
+                self.pump_due = true;
             }
             return Poll::Ready(Ok(PopResult { chunk: Some(chunk), notify_io }));
         }
@@ -315,6 +318,7 @@ impl RecvQueue {
         }
         self.failed = Some(ReadError::Stopped);
         self.stop = Some(code);
+        self.pump_due = true;
         true
     }
 
@@ -333,7 +337,13 @@ impl RecvQueue {
     pub(crate) fn open(&mut self) -> bool {
         self.accepted = true;
         self.limit = QUEUE_MAX;
-        std::mem::take(&mut self.starved)
+        self.pump_due = std::mem::take(&mut self.starved);
+        self.pump_due
+    }
+
+    /// I/O thread: takes the application's request to pump.
+    pub(crate) fn take_pump_due(&mut self) -> bool {
+        std::mem::take(&mut self.pump_due)
     }
 
     /// I/O thread: returns whether the application does not hold the stream and will not read it.

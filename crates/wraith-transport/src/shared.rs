@@ -418,6 +418,9 @@ impl Deref for StreamRef {
 impl Drop for StreamRef {
     fn drop(&mut self) {
         let Some(mut stream) = self.0.take() else { return };
+        if Arc::strong_count(&stream) > 1 {
+            return;
+        }
         // If two owners drop it at the same time, neither is the last, and the memory is freed.
         let Some(last) = Arc::get_mut(&mut stream) else { return };
         last.send.get_mut().unwrap_or_else(PoisonError::into_inner).renew();

@@ -18,6 +18,7 @@ use crate::addr::Addr;
 use crate::error::{ReadError, WriteError};
 use crate::lock::{WakeBatch, lock};
 use crate::path::PathEvent;
+use crate::queue::RecvQueue;
 use crate::shared::{
     ConnectionShared, ConnectionState, Phase, StreamCredit, StreamRef, StreamShared,
 };
@@ -176,8 +177,13 @@ impl Established {
             self.open_new_streams(core);
         }
         let sent = pump_send(core, stream, wakes);
-        let received = pump_recv(core, now, stream, self.streams.len(), wakes);
-        if sent && received {
+        let mut recv = lock(&stream.recv);
+        if recv.take_pump_due() {
+            pump_recv(core, now, stream.id, &mut recv, self.streams.len(), wakes);
+        }
+        let over = sent && recv.is_over();
+        drop(recv);
+        if over {
             self.remove(stream.id);
         }
         self.refresh_stats(core, now);
@@ -198,7 +204,11 @@ impl Established {
             Event::Readable(id) => {
                 let streams = self.streams.len();
                 self.with_stream(core, id, |core, stream| {
-                    pump_recv(core, now, stream, streams, wakes) && lock(&stream.send).is_over()
+                    let mut recv = lock(&stream.recv);
+                    pump_recv(core, now, id, &mut recv, streams, wakes);
+                    let over = recv.is_over();
+                    drop(recv);
+                    over && lock(&stream.send).is_over()
                 });
             }
             Event::Writable(id) => self.with_stream(core, id, |core, stream| {
@@ -386,22 +396,22 @@ fn pump_send(core: &mut Connection, stream: &StreamShared, wakes: &mut WakeBatch
 }
 
 /// Moves bytes from the core to the queue, as far as the queue has room. It is one of `streams`
-/// queues. Returns whether this direction is over.
+/// queues.
 fn pump_recv(
     core: &mut Connection,
     now: Time,
-    stream: &StreamShared,
+    id: StreamId,
+    queue: &mut RecvQueue,
     streams: usize,
     wakes: &mut WakeBatch,
-) -> bool {
-    let mut queue = lock(&stream.recv);
+) {
     queue.set_fair_limit(streams);
     if let Some(code) = queue.take_stop() {
         // An error means that the stream is already over.
-        let _ = core.stop(stream.id, code);
+        let _ = core.stop(id, code);
     }
     while queue.has_room() {
-        match core.read(now, stream.id) {
+        match core.read(now, id) {
             Ok(Read::Slice(chunk)) => queue.push(chunk),
             Ok(Read::Finished) => queue.set_finished(),
             Ok(Read::Blocked) => break,
@@ -409,7 +419,6 @@ fn pump_recv(
         }
     }
     wakes.push(queue.waker_if_ready());
-    queue.is_over()
 }
 
 /// Moves all remaining bytes from the core to the queue; the connection's window bounds them.

@@ -24,6 +24,7 @@ mod movers;
 mod punching;
 
 use std::collections::HashMap;
+use std::net::UdpSocket;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -43,7 +44,7 @@ use crate::error::ConnectError;
 use crate::lock::{WakeBatch, lock};
 use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{CLOCK_DIFFERENCES_MAX, ConnectionShared, EndpointShared, InboxItem, Phase};
-use crate::wake::InlineRound;
+use crate::wake::{InlineRound, Step};
 use crate::wake_relay::RELAY_TIME;
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
@@ -78,6 +79,8 @@ pub(crate) struct IoThread {
     /// Working copy of the inbox.
     ready: Vec<InboxItem>,
     received: RecvSlots,
+    /// A driver runs this round, on the runtime of the tasks.
+    on_runtime: bool,
     /// Time at which the tasks are woken that no other task has woken.
     relay_until: Time,
     /// End of the current sleep if nothing else happens.
@@ -110,6 +113,7 @@ impl IoThread {
             wakes: WakeBatch::default(),
             ready: Vec::new(),
             received: RecvSlots::new(),
+            on_runtime: false,
             relay_until: Time::ZERO,
             sleep_until: None,
             out: vec![0; SEND_MAX].into_boxed_slice(),
@@ -119,8 +123,17 @@ impl IoThread {
         }
     }
 
+    /// Makes the state available for rounds of callers and of a driver.
+    pub(crate) fn share(self) -> Arc<Mutex<Self>> {
+        let inbox = Arc::clone(&self.shared.inbox);
+        let state = Arc::new(Mutex::new(self));
+        let inline: Weak<dyn InlineRound> = Arc::downgrade(&(Arc::clone(&state) as Arc<_>));
+        inbox.set_inline(inline);
+        state
+    }
+
     /// Runs until the endpoint is closed, or released and idle.
-    pub(crate) fn run(self, cpu: Option<usize>) {
+    pub(crate) fn run(state: &Mutex<Self>, cpu: Option<usize>) {
         // Pacing needs timers that are exact to less than one batch (50 µs by default). A failure
         // costs only speed.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -129,14 +142,20 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
-        let inbox = Arc::clone(&self.shared.inbox);
-        let state = Arc::new(Mutex::new(self));
-        let inline: Weak<dyn InlineRound> = Arc::downgrade(&(Arc::clone(&state) as Arc<_>));
-        inbox.set_inline(inline);
-        let mut io = lock(&state);
+        let mut io = lock(state);
+        let inbox = Arc::clone(&io.shared.inbox);
         let mut readable = ALL_MOVERS;
         loop {
-            let busy = io.round(readable);
+            if inbox.is_driven() {
+                drop(io);
+                // The end of this thread's sleep may have hidden a wake-up from the driver.
+                inbox.wake_driver();
+                inbox.wait_for_signal();
+                io = lock(state);
+                readable = ALL_MOVERS;
+                continue;
+            }
+            let busy = io.round(readable).is_busy();
             let now = io.clock.now();
             if io.is_done(now) {
                 debug!(local = %io.movers.local_addr(), "endpoint closed");
@@ -157,7 +176,7 @@ impl IoThread {
                 Some(socket) => {
                     drop(io);
                     let woken = movers::sleep_on(&socket, inbox.event(), timeout.as_ref());
-                    io = lock(&state);
+                    io = lock(state);
                     woken
                 }
                 None => io.movers.sleep(inbox.event(), timeout.as_ref()),
@@ -172,9 +191,9 @@ impl IoThread {
         }
     }
 
-    /// Runs one round. Returns true if the next one should follow without sleep.
-    fn round(&mut self, readable: MoverSet) -> bool {
-        let mut undone = self.receive(readable);
+    /// Runs one round.
+    fn round(&mut self, readable: MoverSet) -> Undone {
+        let more = self.receive(readable);
         let now = self.clock.now();
         if self.core.poll_timeout().is_some_and(|due| due <= now) {
             self.core.handle_timeout(now);
@@ -182,17 +201,26 @@ impl IoThread {
         self.handle_inbox(now);
         self.handle_events(now);
         self.poll_waiting(now);
+        if self.on_runtime && !self.wakes.is_empty() {
+            // The woken tasks run before the next round, which then sends their messages together
+            // with the acknowledgements.
+            self.wakes.wake();
+            return Undone { more, busy: true, yields: true };
+        }
         self.wake_tasks(now);
-        undone |= self.transmit();
-        undone |= self.handle_events(now);
+        let mut busy = self.transmit();
+        busy |= self.handle_events(now);
         self.wake_tasks(now);
-        undone
+        Undone { more, busy, yields: false }
     }
 
     /// Wakes the tasks of this batch, and those that no other task has woken in time.
     fn wake_tasks(&mut self, now: Time) {
         let relay = &self.shared.inbox.relay;
-        if relay.start(&mut self.wakes) {
+        if self.on_runtime {
+            self.wakes.wake();
+            relay.pass_on();
+        } else if relay.start(&mut self.wakes) {
             self.relay_until = now + RELAY_TIME;
         } else if now >= self.relay_until {
             relay.pass_on();
@@ -538,6 +566,23 @@ impl IoThread {
     }
 }
 
+/// Work that a round leaves.
+struct Undone {
+    /// More datagrams may be waiting.
+    more: bool,
+    /// There may be more to send, or events.
+    busy: bool,
+    /// Other tasks of the runtime should run before the next round.
+    yields: bool,
+}
+
+impl Undone {
+    /// Returns true if the next round should follow without sleep.
+    fn is_busy(&self) -> bool {
+        self.more || self.busy
+    }
+}
+
 /// A caller's round, while the thread sleeps: the message leaves from the caller's thread, which
 /// saves a change of threads.
 impl InlineRound for Mutex<IoThread> {
@@ -546,13 +591,33 @@ impl InlineRound for Mutex<IoThread> {
         if !io.is_quiet() {
             return false;
         }
-        let busy = io.round(0);
+        let busy = io.round(0).is_busy();
         let earlier = match (io.next_wake(), io.sleep_until) {
             (Some(next), Some(until)) => next < until,
             (Some(_), None) => true,
             (None, _) => false,
         };
         !(busy || earlier || io.movers.any_blocked() || io.close_deadline.is_some())
+    }
+
+    fn drive_round(&self, readable: bool) -> Step {
+        let mut io = lock(self);
+        io.on_runtime = true;
+        let readable = if readable { ALL_MOVERS } else { 0 };
+        let undone = io.round(readable);
+        io.on_runtime = false;
+        let now = io.clock.now();
+        if io.is_done(now) {
+            return Step::Done;
+        }
+        let busy = undone.busy || io.core.prepare();
+        io.sleep_until = io.next_wake();
+        let Undone { more, yields, .. } = undone;
+        Step::Next { busy, more, yields, timeout: io.sleep_time() }
+    }
+
+    fn only_socket(&self) -> Option<Arc<UdpSocket>> {
+        lock(self).movers.only_socket()
     }
 }
 

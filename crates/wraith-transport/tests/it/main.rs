@@ -6,6 +6,7 @@ mod bulk;
 mod cancel;
 mod closing;
 mod datagrams;
+mod driven;
 mod echo;
 mod hostile;
 mod movers;

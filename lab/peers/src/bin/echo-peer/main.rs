@@ -54,7 +54,10 @@ struct Options {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Transport {
+    /// With its I/O thread
     Wraith,
+    /// With its I/O on the runtime
+    WraithDriven,
     Quinn,
 }
 
@@ -97,7 +100,8 @@ fn main() -> Result<()> {
         Some(Side::Serve { address }) => {
             return runtime.block_on(async {
                 match options.transport {
-                    Transport::Wraith => wraith_echo::serve(address).await,
+                    Transport::Wraith => wraith_echo::serve(address, false).await,
+                    Transport::WraithDriven => wraith_echo::serve(address, true).await,
                     Transport::Quinn => quinn_echo::serve(address).await,
                 }
             });
@@ -114,8 +118,9 @@ fn main() -> Result<()> {
 
 async fn load(options: &Options, address: SocketAddr) -> Result<Report> {
     match options.transport {
-        Transport::Wraith => {
-            let (client, _endpoint) = wraith_echo::connect(address).await?;
+        Transport::Wraith | Transport::WraithDriven => {
+            let driven = matches!(options.transport, Transport::WraithDriven);
+            let (client, _endpoint) = wraith_echo::connect(address, driven).await?;
             measure(options, client).await
         }
         Transport::Quinn => {
