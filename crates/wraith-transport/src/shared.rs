@@ -2,9 +2,9 @@
 //! their streams, and the list of objects that the thread must visit.
 //!
 //! A request is a field of the shared state, set under its lock; [`IoInbox`] then lists the object.
-//! The I/O thread answers by changing the state, and wakes all waiting tasks after the lock is
-//! released. Invariant: an object is in the inbox at most once, and its flag is cleared before its
-//! state is read, so no request is missed.
+//! The I/O thread answers by changing the state, and wakes the tasks that wait for that kind of
+//! change after the lock is released, once per round. Invariant: an object is in the inbox at most
+//! once, and its flag is cleared before its state is read, so no request is missed.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;

@@ -114,6 +114,7 @@ pub struct Streams {
     blocked_due: bool,
     events: VecDeque<StreamEvent>,
     /// Removed streams, whose memory is used for the next ones.
+    #[expect(clippy::vec_box, reason = "the table takes the boxes back as they are")]
     spare: Vec<Box<Stream>>,
 }
 
