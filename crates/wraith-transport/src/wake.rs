@@ -143,10 +143,8 @@ impl<T> Inbox<T> {
 
     /// Makes the I/O thread, or the driver, run another round.
     pub(crate) fn wake(&self) {
-        if self.asleep.swap(false, Ordering::SeqCst) {
-            if !self.wake_driver() {
-                self.signal();
-            }
+        if self.asleep.swap(false, Ordering::SeqCst) && !self.wake_driver() {
+            self.signal();
         }
     }
 
