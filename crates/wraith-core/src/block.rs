@@ -1,50 +1,88 @@
-//! Receive buffers: fixed-size blocks from a bounded free list, passed to the application without a
-//! copy.
+//! Receive buffers: blocks from bounded free lists, passed to the application without a copy.
 //!
-//! A [`Block`] returns to its pool when it is dropped, on any thread. Invariant: the pool keeps at
-//! most `keep_max` unused blocks and frees the rest. The pool's lock is taken once per 256 KiB,
-//! never per packet.
+//! The sizes of blocks are powers of two, from [`BLOCK_BYTES_MIN`] for a stream of few bytes to
+//! [`BLOCK_BYTES`]. A [`Block`] returns to its pool when it is dropped, on any thread. Invariant: of
+//! each size the pool keeps at most a fixed number of unused blocks and frees the rest. The pool's
+//! lock is taken once per block, never per packet of a long stream.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes in one block: one file chunk, or 180 datagrams of 1452 bytes.
+/// Bytes in one block of a long stream: one file chunk, or 180 datagrams of 1452 bytes.
 pub const BLOCK_BYTES: usize = 256 * 1024;
 
-/// A bounded free list of blocks. Clones share it.
+/// Bytes in the smallest block: most requests, and one datagram of 1452 bytes.
+pub(crate) const BLOCK_BYTES_MIN: usize = 2 * 1024;
+
+/// Number of sizes.
+const SIZES: usize = (BLOCK_BYTES / BLOCK_BYTES_MIN).trailing_zeros() as usize + 1;
+
+/// Maximum bytes of unused blocks that the pool keeps of each size below [`BLOCK_BYTES`]: 128 of
+/// the smallest.
+const KEPT_BYTES_MAX: usize = 256 * 1024;
+
+/// Bounded free lists of blocks. Clones share them.
 #[derive(Clone)]
 pub struct BlockPool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    free: Mutex<Vec<Box<[u8]>>>,
+    /// One list per size, the smallest first.
+    free: Mutex<[Vec<Box<[u8]>>; SIZES]>,
     keep_max: usize,
 }
 
 impl BlockPool {
-    /// Creates a pool that keeps at most `keep_max` unused blocks.
+    /// Creates a pool that keeps at most `keep_max` unused blocks of [`BLOCK_BYTES`], and 2 MiB of
+    /// smaller ones.
     pub fn new(keep_max: usize) -> Self {
-        Self { shared: Arc::new(Shared { free: Mutex::new(Vec::new()), keep_max }) }
+        Self { shared: Arc::new(Shared { free: Mutex::default(), keep_max }) }
     }
 
     /// Returns a block of [`BLOCK_BYTES`] bytes. Its content is unspecified: old bytes or zeros.
     pub fn take(&self) -> Block {
-        let reused = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let bytes = reused.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice());
+        self.take_for(BLOCK_BYTES)
+    }
+
+    /// Returns a block of at least `bytes` bytes, at most [`BLOCK_BYTES`]. Its content is
+    /// unspecified.
+    pub(crate) fn take_for(&self, bytes: usize) -> Block {
+        let i = size_index(bytes);
+        let reused = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner)[i].pop();
+        let bytes = reused.unwrap_or_else(|| vec![0; BLOCK_BYTES_MIN << i].into_boxed_slice());
         Block { bytes, pool: Some(self.clone()) }
     }
 
-    /// Returns the number of unused blocks in the pool.
+    /// Takes back the memory of a block.
+    fn put(&self, bytes: Box<[u8]>) {
+        let i = size_index(bytes.len());
+        let keep_max = if bytes.len() == BLOCK_BYTES {
+            self.shared.keep_max
+        } else {
+            KEPT_BYTES_MAX / bytes.len()
+        };
+        let mut free = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free[i].len() < keep_max {
+            free[i].push(bytes);
+        }
+    }
+
+    /// Returns the number of unused blocks of [`BLOCK_BYTES`] in the pool.
     #[cfg(test)]
     pub(crate) fn idle(&self) -> usize {
-        self.shared.free.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.shared.free.lock().unwrap_or_else(PoisonError::into_inner)[SIZES - 1].len()
     }
 }
 
+/// Returns the index of the smallest size that holds `bytes`.
+fn size_index(bytes: usize) -> usize {
+    bytes.div_ceil(BLOCK_BYTES_MIN).next_power_of_two().trailing_zeros() as usize
+}
+
 impl Default for BlockPool {
-    /// Keeps up to 32 blocks (8 MiB).
+    /// Keeps up to 32 blocks of [`BLOCK_BYTES`] (8 MiB).
     fn default() -> Self {
         Self::new(32)
     }
@@ -84,10 +122,8 @@ impl DerefMut for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        let Some(pool) = self.pool.take() else { return };
-        let mut free = pool.shared.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < pool.shared.keep_max {
-            free.push(std::mem::take(&mut self.bytes));
+        if let Some(pool) = self.pool.take() {
+            pool.put(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -143,7 +179,21 @@ mod tests {
         let address = a.as_ptr();
         drop(a);
         drop(b);
-        assert_eq!(pool.shared.free.lock().unwrap().len(), 1);
+        assert_eq!(pool.idle(), 1);
         assert_eq!(pool.take().as_ptr(), address);
+    }
+
+    #[test]
+    fn small_blocks_have_lists_of_their_own() {
+        let pool = BlockPool::new(1);
+        for (bytes, len) in [(1, 2048), (2048, 2048), (2049, 4096), (200_000, BLOCK_BYTES)] {
+            let block = pool.take_for(bytes);
+            assert_eq!(block.len(), len);
+            let address = block.as_ptr();
+            drop(block);
+            assert_eq!(pool.take_for(bytes).as_ptr(), address);
+        }
+        drop((0..1000).map(|_| pool.take_for(1)).collect::<Vec<_>>());
+        assert_eq!(pool.shared.free.lock().unwrap()[0].len(), KEPT_BYTES_MAX / BLOCK_BYTES_MIN);
     }
 }

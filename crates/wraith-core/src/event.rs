@@ -43,6 +43,8 @@ pub enum Event {
     Connected,
     /// The peer opened a stream.
     StreamOpened(StreamId),
+    /// The peer raised the number of streams that this side may open.
+    StreamLimitRaised,
     /// A stream has bytes to read, or its end.
     Readable(StreamId),
     /// A stream accepts bytes again after its buffer was full.
@@ -90,6 +92,7 @@ impl From<StreamEvent> for Event {
     fn from(event: StreamEvent) -> Self {
         match event {
             StreamEvent::Opened(id) => Self::StreamOpened(id),
+            StreamEvent::LimitRaised => Self::StreamLimitRaised,
             StreamEvent::Readable(id) => Self::Readable(id),
             StreamEvent::Writable(id) => Self::Writable(id),
             StreamEvent::Acked(id) => Self::Acked(id),

@@ -7,6 +7,17 @@
 
 use std::ops::Range;
 
+/// Maximum number of entries for which an emptied queue of a stream keeps its memory.
+const KEPT_ENTRIES_MAX: usize = 16;
+
+/// Empties `queue`, and frees its memory if that is more than a small stream needs.
+pub(crate) fn clear_deque<T>(queue: &mut std::collections::VecDeque<T>) {
+    queue.clear();
+    if queue.capacity() > KEPT_ENTRIES_MAX {
+        *queue = std::collections::VecDeque::new();
+    }
+}
+
 /// A set of `u64` as sorted, disjoint ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
@@ -17,6 +28,11 @@ impl RangeSet {
     /// Returns the empty set.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Removes everything. Keeps the memory of a few ranges for the next use.
+    pub(crate) fn clear(&mut self) {
+        clear_deque(&mut self.ranges);
     }
 
     /// Returns the number of ranges, not of members.

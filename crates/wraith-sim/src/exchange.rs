@@ -247,6 +247,7 @@ impl Application {
                 self.send_datagrams(connection);
             }
             Event::StreamOpened(id) => self.on_opened(id),
+            Event::StreamLimitRaised => {}
             Event::Readable(id) => drop(self.readable.insert(id)),
             Event::Writable(id) => drop(self.writable.insert(id)),
             Event::Acked(id) => {

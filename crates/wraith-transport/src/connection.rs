@@ -17,7 +17,7 @@ use wraith_crypto::identity::NodeId;
 use crate::addr::Addr;
 use crate::error::{ConnectError, DatagramError};
 use crate::lock::lock;
-use crate::shared::{ConnectionGuard, ConnectionShared, DATAGRAMS_MAX, Phase, StreamShared};
+use crate::shared::{ConnectionGuard, ConnectionShared, DATAGRAMS_MAX, Phase};
 use crate::stream::{RecvStream, SendStream, handles};
 
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
@@ -62,11 +62,9 @@ impl Connection {
     /// Opens a stream; waits while the peer's stream limit is reached. The peer sees the stream
     /// with its first bytes.
     ///
-    /// Cancel safe: if the future is dropped, no stream is lost. A stream that was opened for it
-    /// serves the next call.
+    /// Cancel safe: a future that is dropped has taken no stream.
     pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), CloseReason> {
-        let mut request = OpenRequest { shared: self.shared(), counted: false };
-        let stream = poll_fn(|cx| request.poll(cx)).await?;
+        let stream = poll_fn(|cx| self.shared().poll_open(cx)).await?;
         Ok(handles(stream, &self.guard))
     }
 
@@ -75,6 +73,7 @@ impl Connection {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(SendStream, RecvStream), CloseReason>> {
+        self.shared().inbox.relay.pass_on();
         let mut state = lock(&self.shared().state);
         if let Some(stream) = state.accepted.pop_front() {
             drop(state);
@@ -83,7 +82,7 @@ impl Connection {
         if let Some(reason) = state.ended() {
             return Poll::Ready(Err(reason));
         }
-        state.wakers.register(cx);
+        state.accept_wakers.register(cx);
         Poll::Pending
     }
 
@@ -123,6 +122,7 @@ impl Connection {
     /// are dropped. Cancel safe: no datagram is lost.
     pub async fn read_datagram(&self) -> Result<Bytes, CloseReason> {
         poll_fn(|cx| {
+            self.shared().inbox.relay.pass_on();
             let mut state = lock(&self.shared().state);
             if let Some(datagram) = state.datagrams_in.pop_front() {
                 return Poll::Ready(Ok(datagram));
@@ -130,7 +130,7 @@ impl Connection {
             if let Some(reason) = state.ended() {
                 return Poll::Ready(Err(reason));
             }
-            state.wakers.register(cx);
+            state.datagram_wakers.register(cx);
             Poll::Pending
         })
         .await
@@ -211,53 +211,5 @@ impl Connection {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("peer", &self.peer()).finish_non_exhaustive()
-    }
-}
-
-/// A request for one stream. Streams are not assigned to requests: the first request that is polled
-/// gets the next stream. The I/O thread opens streams while `opened` holds fewer streams than there
-/// are requests. The stream of a dropped request goes to the next request.
-struct OpenRequest<'a> {
-    shared: &'a Arc<ConnectionShared>,
-    /// Whether this request is counted in `open_requests`.
-    counted: bool,
-}
-
-impl OpenRequest<'_> {
-    fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<Arc<StreamShared>, CloseReason>> {
-        let mut state = lock(&self.shared.state);
-        if let Some(reason) = state.ended() {
-            return Poll::Ready(Err(reason));
-        }
-        let before = state.streams_to_open();
-        let stream = state.opened.pop_front();
-        if stream.is_some() == self.counted {
-            // A new request that must wait is added to the count; a counted request that is served
-            // is subtracted.
-            self.counted = !self.counted;
-            state.open_requests =
-                if self.counted { state.open_requests + 1 } else { state.open_requests - 1 };
-        }
-        let notify_io = state.streams_to_open() > before;
-        let result = match stream {
-            Some(stream) => Poll::Ready(Ok(stream)),
-            None => {
-                state.wakers.register(cx);
-                Poll::Pending
-            }
-        };
-        drop(state);
-        if notify_io {
-            self.shared.notify_io();
-        }
-        result
-    }
-}
-
-impl Drop for OpenRequest<'_> {
-    fn drop(&mut self) {
-        if self.counted {
-            lock(&self.shared.state).open_requests -= 1;
-        }
     }
 }

@@ -100,10 +100,12 @@ impl Endpoint {
         config.core.wall_clock = WallClock::new(|_| unix_seconds());
         config.core.entropy = Entropy::new(fresh);
         let core = wraith_core::Endpoint::new(config.core, seed);
-        let thread = IoThread::new(movers, core, shared, Arc::clone(&first));
+        let thread = IoThread::new(movers, core, shared, Arc::clone(&first)).share();
         let io_cpu = config.io_cpu;
         debug!(%local, movers = config.movers.len() + 1, "endpoint bound");
-        std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
+        std::thread::Builder::new()
+            .name("wraith-io".into())
+            .spawn(move || IoThread::run(&thread, io_cpu))?;
         Ok(Self { guard: Arc::new(DoorGuard(first)), local })
     }
 
@@ -157,9 +159,9 @@ impl Endpoint {
             return Err(ConnectError::EndpointClosed);
         }
         drop(state);
-        let (door, inbox) = (self.shared().id, Arc::clone(&self.shared().endpoint.inbox));
         let phase = Phase::New(addresses, access_key.clone());
-        let shared = ConnectionShared::new(door, phase, peer, inbox);
+        let door = self.shared();
+        let shared = ConnectionShared::new(door.id, phase, peer, &door.endpoint);
         match shared.notify_io() {
             true => Ok(Connection::new(shared)),
             false => Err(ConnectError::EndpointClosed),

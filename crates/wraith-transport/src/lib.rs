@@ -45,6 +45,7 @@ mod addr;
 mod block_on;
 mod clock;
 mod connection;
+mod drive;
 mod endpoint;
 mod error;
 mod io;
@@ -58,6 +59,7 @@ mod shared;
 mod socket_capabilities;
 mod stream;
 mod wake;
+mod wake_relay;
 
 pub use addr::Addr;
 pub use block_on::{block_on, block_on_timeout};

@@ -21,10 +21,25 @@ pub(crate) const QUEUE_MAX: usize = 1 << 20;
 const QUEUE_MIN: usize = 64 * 1024;
 /// Cost of a buffer beyond its bytes, so that a million empty ones are not free.
 const BUFFER_COST: usize = 128;
+/// Cost up to which bytes of a stream are queued before the application accepts it, so that a small
+/// request is complete when its handle is there.
+const UNACCEPTED_MAX: usize = 4 * 1024;
 /// Writes up to this size are collected in one buffer, to save an allocation for each.
 const GATHER_MAX: usize = 4 * 1024;
 /// Size of that buffer; successive messages share it.
 const GATHER_BUFFER: usize = 16 * 1024;
+/// Size of the first such buffer of a stream, which is often its only message.
+const GATHER_BUFFER_FIRST: usize = 1024;
+/// Maximum number of buffers for which an emptied queue keeps its memory.
+const KEPT_BUFFERS_MAX: usize = 16;
+
+/// Empties `queue`, and frees its memory if that is more than a small stream needs.
+fn clear_deque<T>(queue: &mut VecDeque<T>) {
+    queue.clear();
+    if queue.capacity() > KEPT_BUFFERS_MAX {
+        *queue = VecDeque::new();
+    }
+}
 
 fn cost(buffer: &[u8]) -> usize {
     buffer.len() + BUFFER_COST
@@ -51,6 +66,13 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
+    /// Makes this the queue of a new stream. Keeps the memory of a small one.
+    pub(crate) fn renew(&mut self) {
+        let Self { mut buffers, .. } = std::mem::take(self);
+        clear_deque(&mut buffers);
+        self.buffers = buffers;
+    }
+
     /// Ready when there is room, or the stream has ended.
     pub(crate) fn poll_room(&mut self, cx: &Context<'_>) -> Poll<Result<(), WriteError>> {
         if let Some(error) = self.refusal() {
@@ -87,7 +109,9 @@ impl SendQueue {
         }
         if self.gathered.capacity() - self.gathered.len() < bytes.len() {
             self.seal_gathered();
-            self.gathered.reserve(GATHER_BUFFER);
+            let first = self.gathered.capacity() == 0;
+            let size = if first { GATHER_BUFFER_FIRST } else { GATHER_BUFFER };
+            self.gathered.reserve(size.max(bytes.len()));
         }
         if self.gathered.is_empty() && !bytes.is_empty() {
             self.cost += BUFFER_COST;
@@ -146,6 +170,11 @@ impl SendQueue {
         }
         self.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    /// I/O thread: returns whether there are bytes to send.
+    pub(crate) fn has_bytes(&self) -> bool {
+        !self.buffers.is_empty() || !self.gathered.is_empty()
     }
 
     /// I/O thread: takes the next buffer to send.
@@ -216,9 +245,11 @@ impl SendQueue {
 pub(crate) struct RecvQueue {
     chunks: VecDeque<RecvSlice>,
     cost: usize,
-    /// Maximum cost; 0 until the stream is accepted, so that unaccepted streams stay under flow
+    /// Maximum cost. Little until the stream is accepted, so that unaccepted streams stay under flow
     /// control.
     limit: usize,
+    /// The application holds the stream.
+    accepted: bool,
     /// The end of the stream follows the last chunk.
     finished: bool,
     /// The failure that follows the last chunk.
@@ -227,6 +258,8 @@ pub(crate) struct RecvQueue {
     stop: Option<u64>,
     /// The I/O thread left bytes in the core because the queue was full.
     starved: bool,
+    /// Request: move bytes from the core, or take `stop`.
+    pump_due: bool,
     waker: Option<Waker>,
     /// Cost at which `waker` is called.
     low_water: usize,
@@ -242,6 +275,13 @@ pub(crate) struct PopResult {
 }
 
 impl RecvQueue {
+    /// Makes this the queue of a new stream. Keeps the memory of a small one.
+    pub(crate) fn renew(&mut self) {
+        let Self { mut chunks, .. } = std::mem::take(self);
+        clear_deque(&mut chunks);
+        self.chunks = chunks;
+    }
+
     /// Returns the next chunk, the end, or the failure, in that order. A waiting reader is woken
     /// when `low_water` bytes are queued, the queue is full, or nothing more will come.
     pub(crate) fn poll_pop(
@@ -254,6 +294,7 @@ impl RecvQueue {
             let notify_io = self.starved && self.cost <= self.limit / 2;
             if notify_io {
                 self.starved = false;
+                self.pump_due = true;
             }
             return Poll::Ready(Ok(PopResult { chunk: Some(chunk), notify_io }));
         }
@@ -277,6 +318,7 @@ impl RecvQueue {
         }
         self.failed = Some(ReadError::Stopped);
         self.stop = Some(code);
+        self.pump_due = true;
         true
     }
 
@@ -285,15 +327,34 @@ impl RecvQueue {
         self.stop.take()
     }
 
-    /// Allows bytes to be queued, once the application holds the stream.
-    pub(crate) fn open(&mut self) {
+    /// Allows a few bytes to be queued before the application accepts the stream.
+    pub(crate) fn allow_early(&mut self) {
+        self.limit = UNACCEPTED_MAX;
+    }
+
+    /// Allows bytes to be queued, once the application holds the stream. Returns true if the I/O
+    /// thread must be notified, because it left bytes in the core.
+    pub(crate) fn open(&mut self) -> bool {
+        self.accepted = true;
         self.limit = QUEUE_MAX;
+        self.pump_due = std::mem::take(&mut self.starved);
+        self.pump_due
+    }
+
+    /// I/O thread: takes the application's request to pump.
+    pub(crate) fn take_pump_due(&mut self) -> bool {
+        std::mem::take(&mut self.pump_due)
+    }
+
+    /// I/O thread: returns whether the application does not hold the stream and will not read it.
+    pub(crate) fn is_dead_unaccepted(&self) -> bool {
+        !self.accepted && self.failed.is_some()
     }
 
     /// I/O thread: sets the limit. All receive queues of a connection, `streams` of them, share 4 ×
     /// [`QUEUE_MAX`].
     pub(crate) fn set_fair_limit(&mut self, streams: usize) {
-        if self.limit > 0 {
+        if self.accepted {
             self.limit = (4 * QUEUE_MAX / streams.max(1)).clamp(QUEUE_MIN, QUEUE_MAX);
         }
     }
@@ -417,12 +478,32 @@ mod tests {
     }
 
     #[test]
-    fn an_unaccepted_stream_is_not_read_from_the_core() {
+    fn an_unaccepted_stream_is_read_from_the_core_up_to_a_small_limit_if_at_all() {
         let mut queue = RecvQueue::default();
         queue.set_fair_limit(1);
         assert!(!queue.has_room());
-        queue.open();
-        assert!(queue.has_room());
+        let mut queue = RecvQueue::default();
+        queue.allow_early();
+        while queue.has_room() {
+            queue.push(chunk(&[0; 1024]));
+        }
+        assert!(queue.cost <= UNACCEPTED_MAX + 1024 + BUFFER_COST);
+        assert!(queue.open(), "the I/O thread left bytes in the core");
+        assert!(queue.has_room() && !queue.open());
+    }
+
+    #[test]
+    fn a_queue_is_that_of_a_new_stream_after_its_renewal() {
+        let (mut send, mut recv) = (SendQueue::default(), RecvQueue::default());
+        send.push_copy(b"old");
+        send.finish().unwrap();
+        recv.open();
+        recv.push(chunk(b"old"));
+        recv.set_finished();
+        send.renew();
+        recv.renew();
+        assert!(send.pop().is_none() && send.is_unfinished() && send.cost == 0);
+        assert!(recv.chunks.is_empty() && !recv.is_over() && !recv.has_room());
     }
 
     #[test]

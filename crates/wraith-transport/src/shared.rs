@@ -2,19 +2,21 @@
 //! connections, their streams, and the list of objects that the thread must visit.
 //!
 //! A request is a field of the shared state, set under its lock; [`IoInbox`] then lists the object.
-//! The I/O thread answers by changing the state, and wakes all waiting tasks after the lock is
-//! released. Invariant: an object is in the inbox at most once, and its flag is cleared before its
-//! state is read, so no request is missed.
+//! The I/O thread answers by changing the state, and wakes the tasks that wait for that kind of
+//! change after the lock is released, once per round. Invariant: an object is in the inbox at most
+//! once, and its flag is cleared before its state is read, so no request is missed.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use wraith_core::{
     AccessKey, ClockDifference, CloseReason, ConnectionHandle, ConnectionStats, Door, DoorId,
-    Exporter, StreamId, Suite,
+    Exporter, Role, StreamId, Suite,
 };
 use wraith_crypto::identity::NodeId;
 
@@ -32,7 +34,7 @@ pub(crate) enum InboxItem {
     /// A connection's state holds a request, or its last handle was dropped.
     Connection(Arc<ConnectionShared>),
     /// A stream's queue has bytes, room, or an end.
-    Stream(Arc<StreamShared>),
+    Stream(StreamRef),
     /// A door's state holds a request, or its last handle was dropped.
     Door(Arc<DoorShared>),
     /// The endpoint's state holds a request.
@@ -47,6 +49,7 @@ pub(crate) type IoInbox = Inbox<InboxItem>;
 pub(crate) struct EndpointShared {
     pub(crate) state: Mutex<EndpointState>,
     pub(crate) inbox: Arc<IoInbox>,
+    pub(crate) spare_streams: Arc<SpareStreams>,
     queued: AtomicBool,
 }
 
@@ -63,7 +66,9 @@ pub(crate) struct EndpointState {
 
 impl EndpointShared {
     pub(crate) fn new(inbox: Arc<IoInbox>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), inbox, queued: AtomicBool::new(false) })
+        let spare_streams = Arc::default();
+        let queued = AtomicBool::new(false);
+        Arc::new(Self { state: Mutex::default(), inbox, spare_streams, queued })
     }
 
     /// Adds the endpoint to the inbox.
@@ -172,6 +177,7 @@ pub(crate) struct ConnectionShared {
     /// Whether it is in the inbox.
     queued: AtomicBool,
     pub(crate) inbox: Arc<IoInbox>,
+    spare_streams: Arc<SpareStreams>,
 }
 
 /// The locked state of a connection.
@@ -186,12 +192,13 @@ pub(crate) struct ConnectionState {
     /// Largest datagram that the path and the peer accept now.
     pub(crate) datagram_max: usize,
     /// Streams opened by the peer and not accepted yet; the core bounds them by `streams_max`.
-    pub(crate) accepted: VecDeque<Arc<StreamShared>>,
-    /// Streams opened for [`Connection::open_stream`](crate::Connection::open_stream) and not taken
-    /// yet.
-    pub(crate) opened: VecDeque<Arc<StreamShared>>,
-    /// Number of waiting [`Connection::open_stream`](crate::Connection::open_stream) calls.
-    pub(crate) open_requests: usize,
+    pub(crate) accepted: VecDeque<StreamRef>,
+    /// Credit for streams of this side.
+    pub(crate) credit: StreamCredit,
+    /// Streams of this side, in order, that the core has not opened yet.
+    pub(crate) new_streams: Vec<StreamRef>,
+    /// Request: a task waits for a higher stream limit.
+    pub(crate) stream_wanted: bool,
     /// Received datagrams that were not read yet.
     pub(crate) datagrams_in: VecDeque<Bytes>,
     /// Datagrams to send.
@@ -216,11 +223,36 @@ pub(crate) struct ConnectionState {
     pub(crate) close: Option<(u64, String)>,
     /// The last handle was dropped.
     pub(crate) abandoned: bool,
+    /// Tasks that wait for a stream of the peer.
+    pub(crate) accept_wakers: Wakers,
+    /// Tasks that wait for a higher stream limit.
+    pub(crate) open_wakers: Wakers,
+    /// Tasks that wait for a datagram.
+    pub(crate) datagram_wakers: Wakers,
+    /// Tasks that wait for another phase, or for a path event.
     pub(crate) wakers: Wakers,
 }
 
+/// Credit for the streams that this side may open. A caller takes a stream by counting it; the core
+/// opens the same streams in the same order, as soon as the I/O thread finds them in
+/// [`ConnectionState::new_streams`]. Invariant: `opened <= limit`, so that the core can always
+/// open them.
+#[derive(Debug)]
+pub(crate) struct StreamCredit {
+    pub(crate) role: Role,
+    /// Number of streams that callers have taken.
+    pub(crate) opened: u64,
+    /// The peer's limit of that number.
+    pub(crate) limit: u64,
+}
+
 impl ConnectionShared {
-    pub(crate) fn new(door: DoorId, phase: Phase, peer: NodeId, inbox: Arc<IoInbox>) -> Arc<Self> {
+    pub(crate) fn new(
+        door: DoorId,
+        phase: Phase,
+        peer: NodeId,
+        endpoint: &EndpointShared,
+    ) -> Arc<Self> {
         let state = ConnectionState {
             phase,
             peer,
@@ -229,8 +261,9 @@ impl ConnectionShared {
             stats: ConnectionStats::default(),
             datagram_max: 0,
             accepted: VecDeque::new(),
-            opened: VecDeque::new(),
-            open_requests: 0,
+            credit: StreamCredit { role: Role::Initiator, opened: 0, limit: 0 },
+            new_streams: Vec::new(),
+            stream_wanted: false,
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             migrate_to: None,
@@ -243,9 +276,62 @@ impl ConnectionShared {
             path_given_up: false,
             close: None,
             abandoned: false,
+            accept_wakers: Wakers::default(),
+            open_wakers: Wakers::default(),
+            datagram_wakers: Wakers::default(),
             wakers: Wakers::default(),
         };
-        Arc::new(Self { door, state: Mutex::new(state), queued: AtomicBool::new(false), inbox })
+        let (inbox, queued) = (Arc::clone(&endpoint.inbox), AtomicBool::new(false));
+        let spare_streams = Arc::clone(&endpoint.spare_streams);
+        Arc::new(Self { door, state: Mutex::new(state), queued, inbox, spare_streams })
+    }
+
+    /// Takes the next stream of this side. Pending while the peer's limit is reached.
+    pub(crate) fn poll_open(
+        self: &Arc<Self>,
+        cx: &Context<'_>,
+    ) -> Poll<Result<StreamRef, CloseReason>> {
+        self.inbox.relay.pass_on();
+        let mut state = lock(&self.state);
+        if let Some(reason) = state.ended() {
+            return Poll::Ready(Err(reason));
+        }
+        let Phase::Open(handle) = state.phase else {
+            unreachable!("a connection is handed out after it was made")
+        };
+        let StreamCredit { role, opened, limit } = &mut state.credit;
+        if opened < limit {
+            let stream = self.new_stream(StreamId::new(*role, *opened), handle);
+            *opened += 1;
+            state.new_streams.push(stream.clone());
+            return Poll::Ready(Ok(stream));
+        }
+        state.open_wakers.register(cx);
+        let notify_io = !std::mem::replace(&mut state.stream_wanted, true);
+        drop(state);
+        if notify_io {
+            self.notify_io();
+        }
+        Poll::Pending
+    }
+
+    /// Returns a stream, in the memory of an earlier one if there is any.
+    pub(crate) fn new_stream(&self, id: StreamId, handle: ConnectionHandle) -> StreamRef {
+        if let Some(mut spare) = self.spare_streams.pop()
+            && let Some(stream) = Arc::get_mut(&mut spare)
+        {
+            (stream.id, stream.connection) = (id, handle);
+            return StreamRef(Some(spare));
+        }
+        StreamRef(Some(Arc::new(StreamShared {
+            id,
+            connection: handle,
+            send: Mutex::default(),
+            recv: Mutex::default(),
+            queued: AtomicBool::new(false),
+            inbox: Arc::clone(&self.inbox),
+            spare_streams: Arc::clone(&self.spare_streams),
+        })))
     }
 
     /// Adds this connection to the inbox. Returns false if the I/O thread has ended.
@@ -265,11 +351,17 @@ impl ConnectionShared {
         self.queued.store(false, Ordering::Release);
     }
 
-    /// I/O thread: changes the state, then wakes all waiting tasks.
+    /// I/O thread: changes the state, then wakes the tasks that wait for another phase or for a path
+    /// event. If the connection has ended, wakes all waiting tasks.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut ConnectionState) -> R) -> R {
         let mut state = lock(&self.state);
         let result = change(&mut state);
-        let wakers = state.wakers.take();
+        let mut wakers = state.wakers.take();
+        if state.ended().is_some() {
+            wakers.append(state.accept_wakers.take());
+            wakers.append(state.open_wakers.take());
+            wakers.append(state.datagram_wakers.take());
+        }
         drop(state);
         wakers.wake();
         result
@@ -288,11 +380,6 @@ impl ConnectionState {
             self.datagrams_in.pop_front();
         }
         self.datagrams_in.push_back(datagram);
-    }
-
-    /// I/O thread: returns the number of streams to open now.
-    pub(crate) fn streams_to_open(&self) -> usize {
-        self.open_requests.saturating_sub(self.opened.len())
     }
 
     /// Returns the reason of the end, if the connection has ended.
@@ -315,8 +402,9 @@ impl Drop for ConnectionGuard {
         let mut state = lock(&self.0.state);
         state.abandoned = true;
         // Unaccepted streams end with the connection; free their memory now.
-        state.accepted.clear();
+        let unaccepted = std::mem::take(&mut state.accepted);
         drop(state);
+        drop(unaccepted);
         self.0.notify_io();
     }
 }
@@ -331,27 +419,14 @@ pub(crate) struct StreamShared {
     /// Whether it is in the inbox.
     queued: AtomicBool,
     inbox: Arc<IoInbox>,
+    spare_streams: Arc<SpareStreams>,
 }
 
 impl StreamShared {
-    pub(crate) fn new(
-        id: StreamId,
-        connection: ConnectionHandle,
-        inbox: Arc<IoInbox>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            id,
-            connection,
-            send: Mutex::default(),
-            recv: Mutex::default(),
-            queued: AtomicBool::new(false),
-            inbox,
-        })
-    }
-
-    /// Adds this stream to the inbox.
-    pub(crate) fn notify_io(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || InboxItem::Stream(Arc::clone(self)));
+    /// Wakes the tasks that the I/O thread has left to this one. The caller holds no lock.
+    #[inline]
+    pub(crate) fn pass_on_wakes(&self) {
+        self.inbox.relay.pass_on();
     }
 
     /// I/O thread: clears the mark before it reads the queues; later changes mark it again.
@@ -360,16 +435,95 @@ impl StreamShared {
     }
 }
 
+/// A reference to the shared state of a stream. The drop of the last one keeps the memory for
+/// another stream of the endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamRef(Option<Arc<StreamShared>>);
+
+impl StreamRef {
+    /// Adds this stream to the inbox.
+    pub(crate) fn notify_io(&self) {
+        self.inbox.push(&self.queued, || InboxItem::Stream(self.clone()));
+    }
+
+    /// Adds this stream, whose message is complete, to the inbox, or sends the message on this
+    /// thread. The caller holds no lock.
+    pub(crate) fn notify_io_of_message(&self) {
+        self.inbox.push_and_run(&self.queued, || InboxItem::Stream(self.clone()));
+    }
+}
+
+impl Deref for StreamRef {
+    type Target = StreamShared;
+
+    fn deref(&self) -> &StreamShared {
+        self.0.as_ref().expect("only a drop takes it")
+    }
+}
+
+impl Drop for StreamRef {
+    fn drop(&mut self) {
+        let Some(mut stream) = self.0.take() else { return };
+        if Arc::strong_count(&stream) > 1 {
+            return;
+        }
+        // If two owners drop it at the same time, neither is the last, and the memory is freed.
+        let Some(last) = Arc::get_mut(&mut stream) else { return };
+        last.send.get_mut().unwrap_or_else(PoisonError::into_inner).renew();
+        last.recv.get_mut().unwrap_or_else(PoisonError::into_inner).renew();
+        *last.queued.get_mut() = false;
+        let spare_streams = Arc::clone(&last.spare_streams);
+        spare_streams.push(stream);
+    }
+}
+
+/// Maximum number of spare streams of an endpoint.
+const SPARE_STREAMS_MAX: usize = 256;
+
+/// Memory of streams that are over. Each of them owns this list, so the I/O thread closes it at its
+/// end.
+#[derive(Debug)]
+pub(crate) struct SpareStreams(Mutex<Option<Vec<Arc<StreamShared>>>>);
+
+impl Default for SpareStreams {
+    fn default() -> Self {
+        Self(Mutex::new(Some(Vec::new())))
+    }
+}
+
+impl SpareStreams {
+    fn pop(&self) -> Option<Arc<StreamShared>> {
+        lock(&self.0).as_mut()?.pop()
+    }
+
+    fn push(&self, stream: Arc<StreamShared>) {
+        if let Some(streams) = &mut *lock(&self.0)
+            && streams.len() < SPARE_STREAMS_MAX
+        {
+            streams.push(stream);
+        }
+    }
+
+    /// Frees the list. No stream is added from now on.
+    pub(crate) fn close(&self) {
+        let streams = lock(&self.0).take();
+        drop(streams);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wraith_core::Time;
+    use wraith_crypto::SecretIdentity;
 
     #[test]
     fn a_connection_that_outlives_the_io_thread_keeps_neither_itself_nor_the_inbox() {
         let inbox = Arc::new(IoInbox::new().unwrap());
         let reason = Phase::Closed(CloseReason::Local);
-        let connection =
-            ConnectionShared::new(DoorId::FIRST, reason, NodeId([1; 32]), Arc::clone(&inbox));
+        let endpoint = EndpointShared::new(Arc::clone(&inbox));
+        let connection = ConnectionShared::new(DoorId::FIRST, reason, NodeId([1; 32]), &endpoint);
+        drop(endpoint);
         connection.notify_io();
         drop(inbox.close());
         connection.clear_notification();
@@ -377,5 +531,38 @@ mod tests {
         connection.notify_io();
         drop(connection);
         assert_eq!(Arc::strong_count(&inbox), 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_stream_serves_the_next_one_until_the_io_thread_ends() {
+        let inbox = Arc::new(IoInbox::new().unwrap());
+        let endpoint = EndpointShared::new(Arc::clone(&inbox));
+        let spare = Arc::clone(&endpoint.spare_streams);
+        let reason = Phase::Closed(CloseReason::Local);
+        let connection = ConnectionShared::new(DoorId::FIRST, reason, NodeId([1; 32]), &endpoint);
+        drop(endpoint);
+        let config = wraith_core::EndpointConfig::new(SecretIdentity::from_seed([1; 32]));
+        let peer = config.identity.node_id();
+        let handle = wraith_core::Endpoint::new(config, [1; 32])
+            .connect(
+                Time::ZERO,
+                SocketAddr::from(([127, 0, 0, 1], 9)),
+                peer,
+                &AccessKey::public(peer),
+            )
+            .unwrap();
+        let stream =
+            |sequence| connection.new_stream(StreamId::new(Role::Initiator, sequence), handle);
+        let first = stream(0);
+        let (address, second) = (std::ptr::from_ref::<StreamShared>(&first), first.clone());
+        drop(first);
+        assert_ne!(std::ptr::from_ref::<StreamShared>(&stream(1)), address);
+        drop(second);
+        assert_eq!(std::ptr::from_ref::<StreamShared>(&stream(2)), address);
+        let last = stream(3);
+        spare.close();
+        drop(last);
+        drop(connection);
+        assert_eq!((Arc::strong_count(&inbox), Arc::strong_count(&spare)), (1, 1));
     }
 }

@@ -18,20 +18,18 @@ use wraith_core::{RecvSlice, StreamId};
 use crate::error::{ReadError, ReadExactError, WriteError};
 use crate::lock::lock;
 use crate::queue::PopResult;
-use crate::shared::{ConnectionGuard, StreamShared};
+use crate::shared::{ConnectionGuard, StreamRef};
 
 /// Maximum size of a copy by [`SendStream::write_all`]: one chunk of a file.
 const COPY_MAX: usize = 256 * 1024;
 
 /// Returns the handles of a new stream. Each keeps the connection open.
-pub(crate) fn handles(
-    shared: Arc<StreamShared>,
-    guard: &Arc<ConnectionGuard>,
-) -> (SendStream, RecvStream) {
-    lock(&shared.recv).open();
-    shared.notify_io();
+pub(crate) fn handles(shared: StreamRef, guard: &Arc<ConnectionGuard>) -> (SendStream, RecvStream) {
+    if lock(&shared.recv).open() {
+        shared.notify_io();
+    }
     (
-        SendStream { shared: Arc::clone(&shared), _guard: Arc::clone(guard) },
+        SendStream { shared: shared.clone(), _guard: Arc::clone(guard) },
         RecvStream { shared, current: None, low_water: 1, _guard: Arc::clone(guard) },
     )
 }
@@ -42,7 +40,7 @@ pub(crate) fn handles(
 /// queue is full. If this handle is dropped without [`finish`](Self::finish), the stream is reset
 /// with code 0.
 pub struct SendStream {
-    shared: Arc<StreamShared>,
+    shared: StreamRef,
     _guard: Arc<ConnectionGuard>,
 }
 
@@ -54,6 +52,7 @@ impl SendStream {
 
     /// Ready when the queue has room, or the stream accepts no more bytes.
     pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.shared.pass_on_wakes();
         lock(&self.shared.send).poll_room(cx)
     }
 
@@ -69,6 +68,7 @@ impl SendStream {
     ) -> Result<(), WriteError> {
         let mut chunks = Some(chunks);
         poll_fn(|cx| {
+            self.shared.pass_on_wakes();
             let mut queue = lock(&self.shared.send);
             ready!(queue.poll_room(cx))?;
             for chunk in chunks.take().into_iter().flatten() {
@@ -87,6 +87,7 @@ impl SendStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize, WriteError>> {
+        self.shared.pass_on_wakes();
         let piece = &bytes[..bytes.len().min(COPY_MAX)];
         let mut queue = lock(&self.shared.send);
         ready!(queue.poll_room(cx))?;
@@ -120,12 +121,35 @@ impl SendStream {
     /// [`acked`](Self::acked) waits for the peer.
     pub fn finish(&mut self) -> Result<(), WriteError> {
         lock(&self.shared.send).finish()?;
-        self.shared.notify_io();
+        self.shared.notify_io_of_message();
         Ok(())
+    }
+
+    /// Waits for room, then queues all of `chunks` and the end of the stream together, without
+    /// copying. A small message leaves in one packet with its end, which two calls do not ensure.
+    ///
+    /// Cancel safe, as [`write_chunks`](Self::write_chunks) is.
+    pub async fn finish_with(
+        &mut self,
+        chunks: impl IntoIterator<Item = Bytes>,
+    ) -> Result<(), WriteError> {
+        let mut chunks = Some(chunks);
+        poll_fn(|cx| {
+            self.shared.pass_on_wakes();
+            let mut queue = lock(&self.shared.send);
+            ready!(queue.poll_room(cx))?;
+            for chunk in chunks.take().into_iter().flatten() {
+                queue.push(chunk);
+            }
+            Poll::Ready(queue.finish())
+        })
+        .await
+        .inspect(|()| self.shared.notify_io_of_message())
     }
 
     /// Ready when the peer has acknowledged every byte and the end of the finished stream.
     pub fn poll_acked(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        self.shared.pass_on_wakes();
         lock(&self.shared.send).poll_acked(cx)
     }
 
@@ -188,7 +212,7 @@ impl fmt::Debug for SendStream {
 /// [`acked`](SendStream::acked) may fail. So read the end (`None`) even of a stream of known
 /// length.
 pub struct RecvStream {
-    shared: Arc<StreamShared>,
+    shared: StreamRef,
     /// The rest of a partially read chunk.
     current: Option<RecvSlice>,
     low_water: usize,
@@ -217,6 +241,7 @@ impl RecvStream {
         if let Some(chunk) = self.current.take() {
             return Poll::Ready(Ok(Some(chunk)));
         }
+        self.shared.pass_on_wakes();
         let popped = lock(&self.shared.recv).poll_pop(cx, self.low_water);
         let PopResult { chunk, notify_io } = ready!(popped)?;
         if notify_io {
@@ -307,6 +332,8 @@ impl AsyncRead for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
+        // Its task may have been the first of a batch, and was cancelled.
+        self.shared.pass_on_wakes();
         self.stop(0);
     }
 }

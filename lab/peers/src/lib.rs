@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod identity;
 mod pattern;
 mod process;
 mod report;

@@ -27,6 +27,23 @@ fn quinn_moves_every_byte_with_small_and_large_datagrams() {
 }
 
 #[test]
+fn every_echo_is_answered_and_compared() {
+    for transport in ["wraith", "wraith-driven", "quinn"] {
+        for in_flight in ["1", "20"] {
+            let output = Command::new(env!("CARGO_BIN_EXE_echo-peer"))
+                .args(["--transport", transport, "--in-flight", in_flight, "--requests", "500"])
+                .output()
+                .expect("it starts");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{transport}: {errors}");
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(report["requests"], 500);
+            assert!(report["requests_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
+        }
+    }
+}
+
+#[test]
 fn the_raw_line_in_turn_loses_nothing() {
     let report = report(env!("CARGO_BIN_EXE_raw-line"), &["--in-turn"]);
     assert_eq!(report["datagrams_lost"], 0);

@@ -277,6 +277,22 @@ impl Connection {
         if self.sealed.is_none() { None } else { self.streams.open() }
     }
 
+    /// Returns this side's role, which is part of the ids of the streams that it opens.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the number of streams that this side has opened.
+    pub fn streams_opened(&mut self) -> u64 {
+        self.streams.opened()
+    }
+
+    /// Returns the number of streams that this side may open in total. After
+    /// [`Event::StreamLimitRaised`] it is larger.
+    pub fn stream_limit(&self) -> u64 {
+        self.streams.limit()
+    }
+
     /// Queues `bytes` on a stream. The caller must respect [`Self::send_capacity`].
     pub fn write(&mut self, id: StreamId, bytes: Bytes) -> Result<(), StreamError> {
         self.streams.write(id, bytes)

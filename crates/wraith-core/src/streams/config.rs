@@ -38,8 +38,9 @@ impl Default for StreamConfig {
 /// Result of [`Streams::read`](super::Streams::read).
 #[derive(Debug)]
 pub enum Read {
-    /// The next bytes, at least one. A slice of 32 KiB or more may hold a whole block of memory
-    /// ([`BLOCK_BYTES`](crate::BLOCK_BYTES)); a caller that queues slices must account for that.
+    /// The next bytes, at least one. A slice may hold a block of memory of up to eight times its
+    /// length ([`BLOCK_BYTES`](crate::BLOCK_BYTES) at most); a caller that queues slices must
+    /// account for that.
     Slice(RecvSlice),
     /// All bytes of the stream were read.
     Finished,
@@ -52,6 +53,8 @@ pub enum Read {
 pub enum StreamEvent {
     /// The peer opened the stream.
     Opened(StreamId),
+    /// The peer raised the number of streams that this side may open.
+    LimitRaised,
     /// Bytes, or the end, can be read. Reported once, and again only after a read returned
     /// [`Read::Blocked`].
     Readable(StreamId),

@@ -123,7 +123,10 @@ impl Streams {
         if maximum > STREAMS_MAX {
             return Err(Violation::protocol("stream limit above 2^60"));
         }
-        self.peer.max_streams = self.peer.max_streams.max(maximum);
+        if maximum > self.peer.max_streams {
+            self.peer.max_streams = maximum;
+            self.events.push_back(StreamEvent::LimitRaised);
+        }
         self.stream_wanted &= self.table.opened(self.role) >= self.peer.max_streams;
         Ok(())
     }

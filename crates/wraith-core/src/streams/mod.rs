@@ -60,6 +60,9 @@ use window::Window;
 /// them are lost at random. Data that would create more is refused, as if its packet were lost.
 const RANGES_MAX: usize = 8192;
 
+/// Maximum number of removed streams whose memory is kept for new ones.
+const SPARE_MAX: usize = 64;
+
 /// Maximum stream limit. Above it, stream ids would not fit a varint.
 const STREAMS_MAX: u64 = 1 << 60;
 
@@ -110,6 +113,9 @@ pub struct Streams {
     /// Blocked frames are due in the next packet.
     blocked_due: bool,
     events: VecDeque<StreamEvent>,
+    /// Removed streams, whose memory is used for the next ones.
+    #[expect(clippy::vec_box, reason = "the table takes the boxes back as they are")]
+    spare: Vec<Box<Stream>>,
 }
 
 impl Streams {
@@ -136,6 +142,7 @@ impl Streams {
             stream_wanted: false,
             blocked_due: false,
             events: VecDeque::new(),
+            spare: Vec::new(),
             config: config.clone(),
         }
     }
@@ -155,6 +162,17 @@ impl Streams {
         }
     }
 
+    /// Returns the number of streams that this side has opened.
+    pub fn opened(&mut self) -> u64 {
+        self.table.opened(self.role)
+    }
+
+    /// Returns the number of streams that this side may open in total. When the peer raises it,
+    /// [`StreamEvent::LimitRaised`] follows.
+    pub fn limit(&self) -> u64 {
+        self.peer.max_streams
+    }
+
     /// Opens a stream. Returns `None` while the peer's limit is reached.
     pub fn open(&mut self) -> Option<StreamId> {
         self.stream_wanted = self.table.opened(self.role) >= self.peer.max_streams;
@@ -165,8 +183,14 @@ impl Streams {
     }
 
     fn add(&mut self, opener: Role) -> StreamId {
-        let stream = Stream::new(&self.config, self.peer.stream_data);
-        self.table.open(opener, Box::new(stream))
+        let stream = match self.spare.pop() {
+            Some(mut spare) => {
+                spare.send.set_max(self.peer.stream_data);
+                spare
+            }
+            None => Box::new(Stream::new(&self.config, self.peer.stream_data)),
+        };
+        self.table.open(opener, stream)
     }
 
     /// Queues `bytes`. The caller must respect [`Self::send_capacity`], which one buffer may
@@ -257,7 +281,13 @@ impl Streams {
         }
         stream.dequeue(id, &mut self.queues);
         self.own.ranges -= stream.recv.ranges();
-        self.table.remove(id);
+        if let Some(mut stream) = self.table.remove(id)
+            && self.spare.len() < SPARE_MAX
+        {
+            // Frees what the stream holds now; a spare stream holds no buffers.
+            stream.renew(&self.config, 0);
+            self.spare.push(stream);
+        }
         if id.opener() != self.role {
             self.own.max_streams_earned = (self.own.max_streams_earned + 1).min(STREAMS_MAX);
             self.announce_streams();

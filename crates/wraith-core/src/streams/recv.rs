@@ -57,6 +57,13 @@ impl RecvHalf {
         }
     }
 
+    /// Makes this the half of a new stream. Keeps the memory of a small one.
+    pub(super) fn renew(&mut self, config: &StreamConfig) {
+        let Self { mut assembler, .. } = std::mem::replace(self, Self::new(config));
+        assembler.renew();
+        self.assembler = assembler;
+    }
+
     pub(super) fn is_over(&self) -> bool {
         match self.state {
             RecvState::Open => false,

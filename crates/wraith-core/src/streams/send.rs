@@ -85,6 +85,21 @@ impl SendHalf {
         }
     }
 
+    /// Sets the peer's limit of a new stream.
+    pub(super) fn set_max(&mut self, max: u64) {
+        self.max = max;
+    }
+
+    /// Makes this the half of a new stream. Keeps the memory of a small one.
+    pub(super) fn renew(&mut self, max: u64, buffer_max: u64) {
+        let Self { mut buffer, mut lost, mut retransmitted, .. } =
+            std::mem::replace(self, Self::new(max, buffer_max));
+        buffer.reset();
+        lost.clear();
+        retransmitted.clear();
+        (self.buffer, self.lost, self.retransmitted) = (buffer, lost, retransmitted);
+    }
+
     /// Returns true when nothing is left to send or to be acknowledged.
     pub(super) fn is_over(&self) -> bool {
         match self.state {
@@ -138,8 +153,8 @@ impl SendHalf {
         }
         self.state = SendState::Reset { code, delivery: Delivery::Due, stopped };
         self.buffer.clear();
-        self.lost = RangeSet::new();
-        self.retransmitted = RangeSet::new();
+        self.lost.clear();
+        self.retransmitted.clear();
         self.retransmitted_bytes = 0;
         true
     }

@@ -11,6 +11,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::RangeSet;
+use crate::range_set::clear_deque;
 
 /// Memory of a segment besides its bytes, so that many tiny writes fill a buffer too.
 const SEGMENT_OVERHEAD_BYTES: u64 = 64;
@@ -135,10 +136,17 @@ impl SendBuffer {
 
     /// Discards all bytes; `end` stays.
     pub(super) fn clear(&mut self) {
-        self.segments = VecDeque::new();
-        self.acked_above = RangeSet::new();
+        clear_deque(&mut self.segments);
+        self.acked_above.clear();
         self.acked = self.end;
         self.cursor = 0;
+    }
+
+    /// Makes the buffer that of a new stream.
+    pub(super) fn reset(&mut self) {
+        self.clear();
+        self.end = 0;
+        self.acked = 0;
     }
 }
 

@@ -47,6 +47,12 @@ impl Stream {
         }
     }
 
+    /// Makes this a new stream. It must have left all queues.
+    pub(super) fn renew(&mut self, config: &StreamConfig, max_send: u64) {
+        self.send.renew(max_send, config.send_buffer_max);
+        self.recv.renew(config);
+    }
+
     /// Returns true when both halves are over.
     pub(super) fn is_over(&self) -> bool {
         self.send.is_over() && self.recv.is_over()

@@ -61,12 +61,11 @@ impl Table {
         side.live.get_mut(side.last).map(|(_, stream)| &mut **stream)
     }
 
-    /// Removes a stream.
-    pub(super) fn remove(&mut self, id: StreamId) {
+    /// Removes a stream and returns its memory.
+    pub(super) fn remove(&mut self, id: StreamId) -> Option<Box<Stream>> {
         let side = self.side(id.opener());
-        if let Some(i) = side.find(id.sequence()) {
-            side.live.remove(i);
-        }
+        let i = side.find(id.sequence())?;
+        side.live.remove(i).map(|(_, stream)| stream)
     }
 
     /// Iterates over all live streams.

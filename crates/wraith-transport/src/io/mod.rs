@@ -1,15 +1,19 @@
-//! The I/O thread: owns the socket and the protocol core of one endpoint. The thread's own state is
-//! never locked.
+//! The I/O thread: owns the socket and the protocol core of one endpoint.
 //!
-//! Each round has four steps:
+//! Each round has five steps:
 //! 1. Receive a batch.
 //! 2. Drain the inbox: the requests of the handles.
 //! 3. Hand events to the handles.
-//! 4. Send until nothing is due.
+//! 4. Wake the tasks that wait for them, each once.
+//! 5. Send until nothing is due.
 //!
 //! Then the thread sleeps in `ppoll` until a datagram, a wake-up or the core's next timeout. If a
 //! round leaves work undone (more datagrams waiting, more to send than one round's share), the next
 //! round follows without sleep.
+//!
+//! While the thread sleeps and few streams are in use, a caller that has ended a message runs a
+//! round itself ([`InlineRound`]). The thread's state is locked for that, and for nothing else: the
+//! thread holds the lock whenever it is awake.
 //!
 //! Invariant: after every change of the core's state, the core's outputs are drained before the
 //! thread sleeps.
@@ -20,8 +24,9 @@ mod movers;
 mod punching;
 
 use std::collections::HashMap;
+use std::net::UdpSocket;
 use std::num::NonZeroU64;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use rustix::event::Timespec;
@@ -36,11 +41,13 @@ use self::movers::{ALL_MOVERS, MoverSet};
 use self::punching::Punching;
 use crate::clock::Clock;
 use crate::error::ConnectError;
-use crate::lock::lock;
+use crate::lock::{WakeBatch, lock};
 use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{
     CLOCK_DIFFERENCES_MAX, ConnectionShared, DoorShared, EndpointShared, InboxItem, Phase,
 };
+use crate::wake::{InlineRound, Step};
+use crate::wake_relay::RELAY_TIME;
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
 /// over a bad link, and bearable after Ctrl-C.
@@ -49,6 +56,9 @@ pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
 const ACCEPT_MAX: usize = 128;
 /// Batches sent in one round before receiving again: about 2 MiB, so that ACKs are processed soon.
 const BATCHES_PER_ROUND: usize = 32;
+/// Maximum number of live streams and connections with which callers run rounds of their own.
+const INLINE_STREAMS_MAX: usize = 4;
+const INLINE_CONNECTIONS_MAX: usize = 4;
 /// Back-off of a mover after a receive error that may persist.
 const RECV_BACKOFF: Duration = Duration::from_millis(10);
 /// Minimum sleep while a mover is full, such as the kernel's send buffer. The core's pacing timer
@@ -65,11 +75,19 @@ pub(crate) struct IoThread {
     established: HashMap<ConnectionHandle, Established>,
     connecting: Vec<HappyEyeballs>,
     punching: Punching,
-    /// Connections to visit in every round: they wait for stream credit, or linger.
+    /// Connections to visit in every round: they linger.
     needs_poll: Vec<ConnectionHandle>,
+    /// Tasks to wake at the end of the current batch.
+    wakes: WakeBatch,
     /// Working copy of the inbox.
     ready: Vec<InboxItem>,
     received: RecvSlots,
+    /// A driver runs this round, on the runtime of the tasks.
+    on_runtime: bool,
+    /// Time at which the tasks are woken that no other task has woken.
+    relay_until: Time,
+    /// End of the current sleep if nothing else happens.
+    sleep_until: Option<Time>,
     /// Buffer into which the core seals and from which a mover sends.
     out: Box<[u8]>,
     /// Set while the endpoint closes: everything ends by this time.
@@ -111,16 +129,29 @@ impl IoThread {
             connecting: Vec::new(),
             punching: Punching::default(),
             needs_poll: Vec::new(),
+            wakes: WakeBatch::default(),
             ready: Vec::new(),
             received: RecvSlots::new(),
+            on_runtime: false,
+            relay_until: Time::ZERO,
+            sleep_until: None,
             out: vec![0; SEND_MAX].into_boxed_slice(),
             close_deadline: None,
             closing: Vec::new(),
         }
     }
 
+    /// Makes the state available for rounds of callers and of a driver.
+    pub(crate) fn share(self) -> Arc<Mutex<Self>> {
+        let inbox = Arc::clone(&self.shared.inbox);
+        let state = Arc::new(Mutex::new(self));
+        let inline: Weak<dyn InlineRound> = Arc::downgrade(&(Arc::clone(&state) as Arc<_>));
+        inbox.set_inline(inline);
+        state
+    }
+
     /// Runs until the endpoint is closed, or released and idle.
-    pub(crate) fn run(mut self, cpu: Option<usize>) {
+    pub(crate) fn run(state: &Mutex<Self>, cpu: Option<usize>) {
         // Pacing needs timers that are exact to less than one batch (50 µs by default). A failure
         // costs only speed.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -129,26 +160,100 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
+        let mut io = lock(state);
+        let inbox = Arc::clone(&io.shared.inbox);
         let mut readable = ALL_MOVERS;
         loop {
-            let mut undone = self.receive(readable);
-            let now = self.clock.now();
-            if self.core.poll_timeout().is_some_and(|due| due <= now) {
-                self.core.handle_timeout(now);
+            if inbox.is_driven() {
+                drop(io);
+                // The end of this thread's sleep may have hidden a wake-up from the driver.
+                inbox.wake_driver();
+                inbox.wait_for_signal();
+                io = lock(state);
+                readable = ALL_MOVERS;
+                continue;
             }
-            self.handle_inbox(now);
-            self.handle_events(now);
-            self.poll_waiting(now);
-            undone |= self.transmit();
-            undone |= self.handle_events(now);
-            if self.is_done(now) {
-                debug!(local = %self.movers.local_addr(), "endpoint closed");
+            let busy = io.round(readable).is_busy();
+            let now = io.clock.now();
+            if io.is_done(now) {
+                debug!(local = %io.movers.local_addr(), "endpoint closed");
                 break;
             }
             // Idle time is used to prepare the keys of future handshakes.
-            let is_busy = undone || self.core.prepare();
-            readable = if is_busy { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
+            let busy = busy || io.core.prepare();
+            io.sleep_until = io.next_wake();
+            if busy || !inbox.fall_asleep() {
+                let now = io.clock.now();
+                readable = io.movers.unpaused(now);
+                continue;
+            }
+            let timeout = io.sleep_time().map(to_timespec);
+            let signalled;
+            (readable, signalled) = match io.movers.only_socket() {
+                // While this thread sleeps, callers may run rounds of their own.
+                Some(socket) => {
+                    drop(io);
+                    let woken = movers::sleep_on(&socket, inbox.event(), timeout.as_ref());
+                    io = lock(state);
+                    woken
+                }
+                None => io.movers.sleep(inbox.event(), timeout.as_ref()),
+            };
+            inbox.wake_up(signalled);
+            // A mover whose back-off has ended is tried again, even if it has not reported that it
+            // is ready.
+            let now = io.clock.now();
+            if io.movers.pause().is_some_and(|until| until <= now) {
+                readable = io.movers.unpaused(now);
+            }
         }
+    }
+
+    /// Runs one round.
+    fn round(&mut self, readable: MoverSet) -> Undone {
+        let more = self.receive(readable);
+        let now = self.clock.now();
+        if self.core.poll_timeout().is_some_and(|due| due <= now) {
+            self.core.handle_timeout(now);
+        }
+        self.handle_inbox(now);
+        self.handle_events(now);
+        self.poll_waiting(now);
+        if self.on_runtime && !self.wakes.is_empty() {
+            // The woken tasks run before the next round, which then sends their messages together
+            // with the acknowledgements.
+            self.wakes.wake();
+            return Undone { more, busy: true, yields: true };
+        }
+        self.wake_tasks(now);
+        let mut busy = self.transmit();
+        busy |= self.handle_events(now);
+        self.wake_tasks(now);
+        Undone { more, busy, yields: false }
+    }
+
+    /// Wakes the tasks of this batch, and those that no other task has woken in time.
+    fn wake_tasks(&mut self, now: Time) {
+        let relay = &self.shared.inbox.relay;
+        if self.on_runtime {
+            self.wakes.wake();
+            relay.pass_on();
+        } else if relay.start(&mut self.wakes) {
+            self.relay_until = now + RELAY_TIME;
+        } else if now >= self.relay_until {
+            relay.pass_on();
+        }
+    }
+
+    /// Returns whether so few streams are in use that a caller's own round is cheaper than waking
+    /// the thread, which would send for many callers at once.
+    fn is_quiet(&self) -> bool {
+        let mut live = 0;
+        self.established.len() <= INLINE_CONNECTIONS_MAX
+            && self.established.values().all(|established| {
+                live += established.live_streams();
+                live <= INLINE_STREAMS_MAX
+            })
     }
 
     /// Receives one batch from each of `readable`. Returns true if more may be waiting.
@@ -183,7 +288,7 @@ impl IoThread {
                     let Some(core) = self.core.connection(stream.connection) else { continue };
                     // Once closed, the Closed event fails the queues with the right reason.
                     if !core.is_closed() {
-                        established.on_stream_ready(core, now, &stream);
+                        established.on_stream_ready(core, now, &stream, &mut self.wakes);
                     }
                 }
                 InboxItem::Connection(shared) => {
@@ -263,7 +368,9 @@ impl IoThread {
         else {
             return;
         };
-        if established.on_ready(core, now, closing) && !self.needs_poll.contains(&handle) {
+        if established.on_ready(core, now, closing, &mut self.wakes)
+            && !self.needs_poll.contains(&handle)
+        {
             self.needs_poll.push(handle);
         }
     }
@@ -385,7 +492,7 @@ impl IoThread {
             } else if let Event::MigrationFailed { remote } = event {
                 established.on_move_failed(self.movers.addr(remote));
             } else if let Some(core) = self.core.connection(handle) {
-                established.on_event(core, now, event);
+                established.on_event(core, now, event, &mut self.wakes);
             }
         } else if event == Event::Connected {
             match self.connecting.iter().position(|attempts| attempts.has_attempt(handle)) {
@@ -420,8 +527,7 @@ impl IoThread {
             core.close(now, code::NO_ERROR, "busy");
             return;
         };
-        let inbox = Arc::clone(&self.shared.inbox);
-        let shared = ConnectionShared::new(door.id, Phase::Connecting, core.peer(), inbox);
+        let shared = ConnectionShared::new(door.id, Phase::Connecting, core.peer(), &self.shared);
         self.start(now, handle, Arc::clone(&shared));
         door.update(|state| state.accepted.push_back(shared));
     }
@@ -476,7 +582,9 @@ impl IoThread {
             let door = self.established.get(handle).map(Established::door);
             let closing = door.and_then(|door| self.closing_of(door));
             match (self.established.get_mut(handle), self.core.connection(*handle)) {
-                (Some(established), Some(core)) => established.on_ready(core, now, closing),
+                (Some(established), Some(core)) => {
+                    established.on_ready(core, now, closing, &mut self.wakes)
+                }
                 _ => false,
             }
         });
@@ -526,27 +634,70 @@ impl IoThread {
         let lingering =
             self.needs_poll.iter().filter_map(|h| self.established.get(h)?.linger_until()).min();
         let core = self.core.poll_timeout();
+        let relay = self.shared.inbox.relay.is_pending().then_some(self.relay_until);
         let doors = self.doors.values().filter_map(|door| door.close_deadline).min();
-        [core, connecting, lingering, self.movers.pause(), doors].into_iter().flatten().min()
+        [core, connecting, lingering, relay, self.movers.pause(), doors].into_iter().flatten().min()
     }
 
-    /// Sleeps until there is work. Returns the readable movers.
-    fn sleep(&mut self) -> MoverSet {
-        let wake = self.next_wake();
-        if !self.shared.inbox.fall_asleep() {
-            return self.movers.unpaused(self.clock.now());
-        }
-        let now = self.clock.now();
+    /// Returns the maximum length of the sleep.
+    fn sleep_time(&self) -> Option<Duration> {
         let least = if self.movers.any_blocked() { BLOCKED_SLEEP_MIN } else { Duration::ZERO };
-        let timeout = wake.map(|wake| to_timespec((wake - now).max(least)));
-        let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
-        self.shared.inbox.wake_up(signalled);
-        match self.movers.pause() {
-            // A mover whose back-off has ended is tried again, even if it has not reported that it
-            // is ready.
-            Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
-            _ => readable,
+        self.sleep_until.map(|until| (until - self.clock.now()).max(least))
+    }
+}
+
+/// Work that a round leaves.
+struct Undone {
+    /// More datagrams may be waiting.
+    more: bool,
+    /// There may be more to send, or events.
+    busy: bool,
+    /// Other tasks of the runtime should run before the next round.
+    yields: bool,
+}
+
+impl Undone {
+    /// Returns true if the next round should follow without sleep.
+    fn is_busy(&self) -> bool {
+        self.more || self.busy
+    }
+}
+
+/// A caller's round, while the thread sleeps: the message leaves from the caller's thread, which
+/// saves a change of threads.
+impl InlineRound for Mutex<IoThread> {
+    fn run_round(&self) -> bool {
+        let Ok(mut io) = self.try_lock() else { return false };
+        if !io.is_quiet() {
+            return false;
         }
+        let busy = io.round(0).is_busy();
+        let earlier = match (io.next_wake(), io.sleep_until) {
+            (Some(next), Some(until)) => next < until,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        !(busy || earlier || io.movers.any_blocked() || io.close_deadline.is_some())
+    }
+
+    fn drive_round(&self, readable: bool) -> Step {
+        let mut io = lock(self);
+        io.on_runtime = true;
+        let readable = if readable { ALL_MOVERS } else { 0 };
+        let undone = io.round(readable);
+        io.on_runtime = false;
+        let now = io.clock.now();
+        if io.is_done(now) {
+            return Step::Done;
+        }
+        let busy = undone.busy || io.core.prepare();
+        io.sleep_until = io.next_wake();
+        let Undone { more, yields, .. } = undone;
+        Step::Next { busy, more, yields, timeout: io.sleep_time() }
+    }
+
+    fn only_socket(&self) -> Option<Arc<UdpSocket>> {
+        lock(self).movers.only_socket()
     }
 }
 
@@ -585,6 +736,9 @@ impl Drop for IoThread {
         self.punching.end_all();
         // Sockets close first: a task that is woken may bind the same port again.
         self.movers.close();
+        self.wakes.wake();
+        self.shared.inbox.relay.pass_on();
+        self.shared.spare_streams.close();
         // Nothing is added to the inbox from here on.
         let unread = self.shared.inbox.close();
         let stop = |door: &DoorShared| {

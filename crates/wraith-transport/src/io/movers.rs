@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -208,6 +208,16 @@ impl Movers {
         set
     }
 
+    /// Returns the UDP socket if it is the only mover and waits for datagrams only. The sleep can
+    /// then be without the movers.
+    pub(super) fn only_socket(&self) -> Option<Arc<UdpSocket>> {
+        let [slot] = &self.slots[..] else { return None };
+        match &slot.mover {
+            Mover::Udp(udp) if slot.pause.is_none() && slot.unsent.is_none() => Some(udp.socket()),
+            _ => None,
+        }
+    }
+
     /// Sleeps until a mover is ready, `event` is readable, or the timeout. Returns the readable
     /// movers, and whether `event` is readable.
     pub(super) fn sleep(
@@ -233,6 +243,19 @@ impl Movers {
         }
         (readable, !fds[0].revents().is_empty())
     }
+}
+
+/// Sleeps on the socket of [`Movers::only_socket`] as [`Movers::sleep`] does.
+pub(super) fn sleep_on(
+    socket: &UdpSocket,
+    event: BorrowedFd<'_>,
+    timeout: Option<&Timespec>,
+) -> (MoverSet, bool) {
+    let mut fds =
+        [PollFd::from_borrowed_fd(event, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
+    let _ = poll(&mut fds, timeout);
+    let readable = if fds[1].revents().is_empty() { 0 } else { bit(0) };
+    (readable, !fds[0].revents().is_empty())
 }
 
 fn bit(i: usize) -> MoverSet {

@@ -22,6 +22,7 @@
 mod chart;
 pub mod crypto;
 pub mod data;
+mod echo;
 pub mod fanout;
 mod isolated;
 mod memory;
@@ -108,6 +109,8 @@ enum MemoryRace {
     Sessions,
     /// Every algorithm, beside OpenSSL and openHiTLS
     Crypto(crypto::Args),
+    /// Small requests over streams, beside quinn
+    Echo(echo::Args),
 }
 
 /// Duration in seconds above which a contender counts as slow.
@@ -120,6 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
             MemoryRace::Sessions => ("wraith-sessions-race", "wraith-sessions-race"),
             MemoryRace::Handshake => ("wraith-peers", "handshakes"),
             MemoryRace::Crypto(args) => return crypto::run(args),
+            MemoryRace::Echo(args) => return echo::run(args),
         };
         crate::cargo::build(crate::cargo::LAB, package, &["--bin", program])?;
         let program = crate::cargo::target().join("release").join(program);

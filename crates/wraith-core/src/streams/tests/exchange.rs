@@ -58,7 +58,7 @@ impl App {
                     self.read.insert(id, 0);
                 }
                 StreamEvent::Acked(_) => self.acked += 1,
-                StreamEvent::Readable(_) | StreamEvent::Writable(_) => {}
+                StreamEvent::Readable(_) | StreamEvent::Writable(_) | StreamEvent::LimitRaised => {}
                 other => panic!("unexpected {other:?}"),
             }
         }

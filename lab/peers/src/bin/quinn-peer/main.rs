@@ -11,7 +11,6 @@
 //! many chunks at once: the settings of a user who optimizes for speed. Every byte is compared on
 //! arrival. `serve` takes the options given to `send`.
 
-mod identity;
 mod tuning;
 
 use std::net::SocketAddr;
@@ -21,7 +20,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use clap::{Parser, Subcommand};
 use quinn::{Connection, RecvStream, SendStream};
-use wraith_peers::{PIECE_BYTES, Pattern, Report, ServerProcess, cpu_time, parse_gib, pin_to};
+use wraith_peers::{
+    PIECE_BYTES, Pattern, Report, ServerProcess, cpu_time, identity, parse_gib, pin_to,
+};
 
 /// Chunks of one read; each is the payload of one packet.
 const CHUNKS_PER_READ: usize = 64;

@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, ServerConfig, TransportConfig, VarInt};
 
-use crate::{Options, identity};
+use wraith_peers::identity;
+
+use crate::Options;
 
 /// Segments that quinn 0.11 puts into one send (`MAX_TRANSMIT_SEGMENTS`), of any size. The
 /// kernel refuses batches above 64 KiB, and quinn treats that as loss. So segmentation must be off
