@@ -67,6 +67,11 @@ fn a_door_that_stops_accepting_keeps_its_connections() {
     let peer = dial(&client, &server, 1).unwrap();
     let accepted = run(one.accept()).unwrap();
     let unclaimed = dial(&client, &server, 1).unwrap();
+    // Acknowledged: the server has the connection.
+    let (mut send, _recv) = run(unclaimed.open_stream()).unwrap();
+    run(send.write_all(b"is anybody there?")).unwrap();
+    send.finish().unwrap();
+    run(send.acked()).unwrap();
     one.stop_accepting();
     assert!(matches!(run(unclaimed.closed()), CloseReason::Peer { code: 0, .. }));
     let addresses = [server.local_addr()];
