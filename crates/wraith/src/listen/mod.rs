@@ -321,7 +321,7 @@ struct ListenerRole {
 
 /// What a listener waits for, besides its peers.
 enum ListenerEvent {
-    Question(Question),
+    Question(Box<Question>),
     /// The user takes the next offer.
     Taken(OwnedPermit<Incoming>),
     Left(u64),
@@ -340,7 +340,7 @@ impl Role for ListenerRole {
         let Self { questions, leavers, contacts, waiting, give, .. } = self;
         loop {
             return tokio::select! {
-                Some(question) = questions.recv() => ListenerEvent::Question(question),
+                Some(question) = questions.recv() => ListenerEvent::Question(Box::new(question)),
                 // The user of the listener may be gone. Dropping the offers then postpones them.
                 permit = give.clone().reserve_owned(), if !waiting.is_empty() => match permit {
                     Ok(permit) => ListenerEvent::Taken(permit),
@@ -359,7 +359,7 @@ impl Role for ListenerRole {
         match event {
             ListenerEvent::Question(question) => {
                 if let Some(task) = self.callers.remove(&question.id) {
-                    let Question { asked, consent, gone, accepted_before, .. } = question;
+                    let Question { asked, consent, gone, accepted_before, .. } = *question;
                     let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone)
                         .accepted(accepted_before);
                     self.waiting.push_back(incoming);
