@@ -26,6 +26,7 @@ pub mod qlog;
 mod range_set;
 pub mod recovery;
 mod secret_rng;
+mod source;
 pub mod streams;
 mod time;
 mod token_bucket;

@@ -23,8 +23,8 @@ use wraith_crypto::aead::Suite;
 use wraith_noise::{DatagramFingerprint, Mac1Datagram, PendingH1, Responder};
 
 use super::replay_cache::{REPLAY_CACHE_MAX, ReplayCache};
-use super::source::Source;
 use crate::door::DoorId;
+use crate::source::Source;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 

@@ -27,7 +27,6 @@ mod punching;
 mod replay_cache;
 mod routes;
 mod slots;
-mod source;
 mod suspension;
 mod trials;
 
@@ -56,7 +55,7 @@ use freshness::ClockReports;
 use half_open::HalfOpens;
 use routes::Routes;
 use slots::Slots;
-pub(crate) use source::Source;
+
 use trials::{FREE_TRIALS, trials};
 
 /// ChaCha20 stream number of the punches' random numbers, so that punches do not affect any other

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::endpoint::Source;
+use crate::source::Source;
 use crate::{PathAddr, Time};
 
 /// Length of a period. A person may try again a little later, but not a hundred times.

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::dir::check_folder;
 use super::error::StateError;
 use super::file::{Format, StateFile, version_in_toml};
+use super::folder::check_folder;
 
 const NAME: &str = "config.toml";
 const FORMAT: Format = Format {

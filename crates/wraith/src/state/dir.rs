@@ -1,8 +1,5 @@
 //! Location of the state: a folder, or memory only.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +7,8 @@ use wraith_crypto::identity::SecretIdentity;
 
 use super::commit;
 use super::contacts::ContactStore;
-use super::error::{StateError, StateErrorKind};
+use super::error::StateError;
+use super::folder::{check_folder, is_absent};
 use super::identity;
 
 /// The persistent state of a machine, or of one program on it. Clones are handles of the same
@@ -31,36 +29,6 @@ pub fn users_folder() -> Option<PathBuf> {
     variable("WRAITH_HOME")
         .or_else(|| variable("XDG_CONFIG_HOME").map(|c| c.join("wraith")))
         .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
-}
-
-/// Checks that only this user can write to the folder: another writer could replace the identity,
-/// contacts and settings. A missing folder is fine.
-pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
-    let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
-    let shown = folder.display();
-    let refused =
-        |why: &str| StateError::new(StateErrorKind::Exposed, format!("cannot use {shown}: {why}"));
-    if !facts.is_dir() {
-        let why = "it is a file, and should be a folder";
-        return Err(refused(why).hint("choose a folder with WRAITH_HOME"));
-    }
-    let owner = facts.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        let why = "it belongs to another user, so its content may not be yours";
-        return Err(refused(why).hint("choose a folder of your own with WRAITH_HOME"));
-    }
-    if facts.mode() & 0o022 != 0 {
-        let why = "other users can write to it, so its content may not be yours";
-        let hint = format!("if the folder and its content are yours: chmod 700 {shown}");
-        return Err(refused(why).hint(hint));
-    }
-    Ok(())
-}
-
-/// Returns true if `path` certainly does not exist. A path that cannot be examined may exist.
-pub(super) fn is_absent(path: &Path) -> bool {
-    let absences = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-    path.symlink_metadata().is_err_and(|e| absences.contains(&e.kind()))
 }
 
 impl StateDir {

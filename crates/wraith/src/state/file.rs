@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::commit::{self, FolderLock};
-use super::dir::is_absent;
 use super::error::{StateError, StateErrorKind};
+use super::folder::is_absent;
 
 /// Format of a kind of file.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,9 @@ use data_encoding::BASE32_NOPAD;
 use wraith_crypto::identity::SecretIdentity;
 use zeroize::Zeroizing;
 
-use super::dir::check_folder;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
+use super::folder::check_folder;
 use super::handshake_log;
 
 /// Name of the identity file in the state folder.

@@ -33,6 +33,7 @@ mod dht_nodes;
 mod dir;
 mod error;
 mod file;
+mod folder;
 mod handshake_log;
 mod identity;
 mod lock_file;

@@ -38,9 +38,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub use self::recipient::Recipient;
 use super::allowlist::{AllowedEntry, Allowlist, Stage};
-use super::dir::{StateDir, is_absent};
+use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
+use super::folder::is_absent;
 use super::identity::random;
 use super::lock_file::{lock, lock_patiently};
 
