@@ -6,7 +6,7 @@ use wraith_discovery::{
     CodeAnnouncement, CodeOptions, MakeTicket, TicketSide, announce, announce_long,
 };
 
-use super::offer_server::LongCode;
+use super::offer_server::{AbortOnDrop, LongCode};
 use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
@@ -51,14 +51,14 @@ impl Codes {
             true => LongCode::default(),
             false => {
                 let (own, paths, make) = (node.id(), paths.clone(), make(true));
-                LongCode::Pending(node.runtime().spawn(async move {
+                LongCode::Pending(AbortOnDrop(node.runtime().spawn(async move {
                     let reach = paths.make_reach();
                     // The stored record contains our observed address.
                     let announcing = announce_long(&places, options, own, make, reach);
                     let (made, ()) = tokio::join!(announcing, paths.observe());
                     paths.keep_observed_fresh();
                     made
-                }))
+                })))
             }
         };
         if short.places().is_empty() && long.is_pending() {

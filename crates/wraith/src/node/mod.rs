@@ -41,6 +41,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of connections of a socket, for all roles together. Each role has a limit of its
 /// own, so a full one does not lock out the peers of the others.
 const CONNECTIONS_OF_SOCKET_MAX: usize = 4096;
+/// Maximum number of connections of an offer or a service: 16 of them fill a socket. An offer serves
+/// 64 receivers at a time.
+const CONNECTIONS_OF_ROLE_MAX: usize = CONNECTIONS_OF_SOCKET_MAX / 16;
 /// CPU cores per connection: one for packets, one for files.
 const CORES: usize = 2;
 /// Maximum number of connections that carry one transfer.
@@ -207,7 +210,8 @@ impl Node {
             KeyHistory::New | KeyHistory::Used => self.handshake_log(),
         };
         let access_keys_are_new = history != KeyHistory::Used;
-        Door { access_keys, access_keys_are_new, handshake_log, ..Door::default() }
+        let connections_max = CONNECTIONS_OF_ROLE_MAX;
+        Door { access_keys, access_keys_are_new, handshake_log, connections_max, ..Door::default() }
     }
 
     /// Binds a socket. `first` are the rules of its first door.

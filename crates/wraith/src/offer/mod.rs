@@ -210,8 +210,8 @@ impl OfferBuilder {
     }
 
     /// Gives the offer a socket of its own, on a port chosen by the system. Without this, the node's
-    /// offers, listeners and services share one socket, so a peer and an observer of the network can
-    /// see that they belong together.
+    /// offers, listeners and services share one socket, so an observer of the network can see that
+    /// they belong together. A peer sees this in any case: all have the NodeId of the node.
     pub fn isolated(mut self) -> Self {
         self.is_isolated = true;
         self

@@ -1,6 +1,6 @@
 //! The paths to and from a socket: addresses of this machine, port mappings, relays, and observed
-//! addresses (those that other hosts see). The roles of a node (offers, listeners, services, and
-//! whatever dials) share one socket and its paths; each role has a [`SocketPaths`] with a door of
+//! addresses (those that other hosts see). The roles of a node (offers, listeners, services,
+//! dialling operations) share one socket and its paths; each role has a [`SocketPaths`] with a door of
 //! its own.
 //!
 //! ```text
@@ -210,6 +210,15 @@ impl Inner {
     }
 }
 
+/// Ends the tasks of a socket, which keep it alive, on drop.
+struct EndOnDrop<'a>(&'a Inner);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 impl SocketPaths {
     /// Opens a door of a socket for a new role.
     ///
@@ -254,6 +263,11 @@ impl SocketPaths {
                 self.spawn_for_all(async move { paths.register_at(&server).await });
             }
         }
+    }
+
+    /// Returns true if no connection of a user keeps the role alive, and no other handle.
+    pub fn is_last_handle(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| Arc::strong_count(guard) == 1)
     }
 
     /// Returns a handle for a task of its own.
@@ -385,7 +399,7 @@ impl SocketPaths {
     }
 
     /// Manages the path of a connection that its user owns, until the connection ends. The role's
-    /// sockets and relays live as long, whatever becomes of the role.
+    /// socket and relays live as long, also if the role ends before.
     pub fn keep_open(&self, connection: &Connection, role: Role, publisher: &Arc<EventPublisher>) {
         self.manage_path(connection, role, publisher, None);
         let (paths, mut events) = (self.clone(), connection.path().events());
@@ -493,8 +507,10 @@ impl SocketPaths {
         if !guard.leave() {
             return;
         }
+        // Also if this future is dropped.
+        let ending = EndOnDrop(&self.inner);
         self.inner.relays.leave().await;
-        self.inner.end();
+        drop(ending);
         self.inner.endpoint.start_close();
         self.inner.endpoint.closed().await;
         let mapping = lock(&self.inner.mapping).take();

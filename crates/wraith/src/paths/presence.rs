@@ -29,6 +29,14 @@ pub(crate) type Contacts = Arc<Vec<Contact>>;
 #[derive(Debug)]
 pub(crate) struct Presence(Arc<Shared>);
 
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if self.0.leave() {
+            self.0.stop.cancel();
+        }
+    }
+}
+
 /// The presence of a socket, for later roles.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentPresence(tokio::sync::Mutex<Weak<Shared>>);
@@ -45,13 +53,7 @@ struct Shared {
     ended: watch::Receiver<bool>,
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
-/// Who gets the events of a presence.
+/// The publishers of the roles, which get the events of a presence.
 #[derive(Debug, Default)]
 struct Readers(Mutex<Vec<(Weak<EventPublisher>, ClockReports)>>);
 
@@ -118,10 +120,11 @@ impl Presence {
     /// Leaves the presence. The last role withdraws the records at the meeting places, within a few
     /// seconds.
     pub async fn close(self) {
-        if self.0.leave() {
-            self.0.stop.cancel();
+        let shared = Arc::clone(&self.0);
+        drop(self);
+        if shared.stop.is_cancelled() {
             // Without the task there is nothing left to withdraw.
-            let _ = self.0.ended.clone().wait_for(|ended| *ended).await;
+            let _ = shared.ended.clone().wait_for(|ended| *ended).await;
         }
     }
 }

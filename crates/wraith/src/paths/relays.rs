@@ -69,8 +69,9 @@ pub(super) struct RelayTable {
 #[derive(Debug, Default)]
 struct Reports {
     readers: Vec<(Weak<EventPublisher>, RelayReports)>,
-    /// The reports so far, for readers that come later, and whether each is final.
-    made: Vec<(Event, bool)>,
+    /// The reports about relays that are still unusable, for readers that come later, and whether
+    /// each is final.
+    made: Vec<(RelayServer, Event, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,17 +99,21 @@ impl RelayTable {
         reports.readers.push((Arc::downgrade(publisher), wanted));
         let made = reports.made.clone();
         drop(reports);
-        for (event, is_final) in made {
+        for (_, event, is_final) in made {
             if wanted.includes(is_final) {
                 publisher.publish_beside(None, event);
             }
         }
     }
 
-    fn report(&self, event: &Event, is_final: bool) {
+    fn is_usable(&self, server: &RelayServer) {
+        lock(&self.reports).made.retain(|(of, ..)| of != server);
+    }
+
+    fn report(&self, server: &RelayServer, event: &Event, is_final: bool) {
         let readers = {
             let mut reports = lock(&self.reports);
-            reports.made.push((event.clone(), is_final));
+            reports.made.push((server.clone(), event.clone(), is_final));
             reports.readers.clone()
         };
         for (reader, wanted) in readers {
@@ -288,11 +293,13 @@ impl SocketPaths {
             if std::mem::take(&mut first) {
                 self.inner.relays.tried.send_modify(|tried| *tried += 1);
                 if let Err(why) = &waiting {
-                    self.inner.relays.report(&cannot_wait(server, why), is_final(why));
+                    let event = cannot_wait(server, why);
+                    self.inner.relays.report(server, &event, is_final(why));
                 }
             }
             match waiting {
                 Ok(client) => {
+                    self.inner.relays.is_usable(server);
                     self.notify_changed();
                     self.observe_again().await;
                     return self.watch_draining(&client).await;
@@ -396,6 +403,30 @@ mod tests {
         let address = server.local_addr().unwrap();
         let serving = async { server.run_until(std::future::pending()).await.unwrap() };
         (address, tokio::spawn(serving))
+    }
+
+    #[tokio::test]
+    async fn a_relay_that_is_usable_again_is_not_reported_to_later_roles() {
+        let table = RelayTable::new(Relays::new().unwrap());
+        let server = |port| RelayServer { host: "192.0.2.1".into(), port, token: None };
+        let note = |what: &str| Event::Note { path: String::new(), what: what.into() };
+        table.report(&server(1), &note("one"), false);
+        table.report(&server(2), &note("two"), true);
+        let reported = |wanted| {
+            let publisher = Arc::new(EventPublisher::new(None));
+            let events = publisher.subscribe();
+            table.report_to(&publisher, wanted);
+            publisher.end(Ok(()));
+            events
+        };
+        table.is_usable(&server(1));
+        for (wanted, expected) in [(RelayReports::All, "two"), (RelayReports::Refusals, "two")] {
+            let mut events = reported(wanted);
+            assert!(
+                matches!(events.next().await, Some(Event::Note { what, .. }) if what == expected)
+            );
+            assert!(matches!(events.next().await, Some(Event::Done)));
+        }
     }
 
     #[tokio::test]

@@ -5,8 +5,8 @@
 //! Otherwise they share one of their own, with a port chosen by the system: the usual port of a
 //! node follows from its NodeId, and would show an observer which node dials.
 //!
-//! Roles of one socket can be linked: a peer that knows two of them, and an observer of the network,
-//! sees that both belong to one program. [`Binding::Own`] prevents that.
+//! An observer of the network sees that the roles of one socket belong to one program.
+//! [`Binding::Own`] prevents that. A peer that knows two roles links them by the NodeId in any case.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Weak};

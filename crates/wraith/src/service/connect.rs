@@ -1,7 +1,7 @@
 //! Connects to a [`Service`](super::Service): finds it as a receiver finds an offer, and dials it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wraith_discovery::contact::{ContactPair, usual_port};
 use wraith_discovery::{Capability, Code, Places, Ticket, TicketKind, TimeLimit};
@@ -26,6 +26,9 @@ use crate::state::Contact;
 /// If the service has not answered at the addresses of its ticket for this long, a search for its
 /// current ones starts.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
+
+/// Minimum time for dialling, after a code was found at the end of the time limit.
+const DIAL_TIME_MIN: Duration = Duration::from_millis(500);
 
 /// How a service is found.
 #[derive(Clone, Debug)]
@@ -107,15 +110,17 @@ impl ConnectBuilder {
         let node = self.node.clone();
         let target = self.find().await?;
         let key = pool::Key::of(target.dialler.peer, &target.secret);
-        node.pool().get(node.runtime(), key, target.dial(&node)).await
+        let limit = target.limit;
+        node.pool().get(node.runtime(), key, limit, target.dial(&node)).await
     }
 
-    /// Finds out whom to dial, without dialling.
+    /// Finds the peer and the secret, without dialling.
     async fn find(self) -> Result<DialTarget, Error> {
         let Self { node, to, timeout } = self;
         node.check_open()?;
         let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
         let timeouts = Timeouts { first: timeout, reconnect: RECONNECT };
+        let begun = Instant::now();
         let mut target = match to {
             ServiceAddress::Ticket(ticket) => of_ticket(&node, &paths, &ticket)?,
             ServiceAddress::Code(code) => {
@@ -131,7 +136,9 @@ impl ConnectBuilder {
                 of_contact(&node, &paths, &contact, &name)?
             }
         };
-        target.limit = timeouts.to_find(!target.dialler.places.stores.is_empty());
+        // A code was found in a part of the time.
+        let limit = timeouts.to_find(!target.dialler.places.stores.is_empty());
+        target.limit = limit.saturating_sub(begun.elapsed()).max(DIAL_TIME_MIN);
         Ok(target)
     }
 }

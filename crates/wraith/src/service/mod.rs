@@ -48,15 +48,15 @@ const NAME_BYTES_MAX: usize = 255;
 pub struct ServiceBuilder {
     node: Node,
     capability: Option<Capability>,
-    callers: Callers,
+    invited: Invited,
     bind: Option<SocketAddr>,
     is_isolated: bool,
     life: Option<Duration>,
 }
 
-/// Who is invited to a service.
+/// The peers that are invited to a service.
 #[derive(Clone, Debug)]
-enum Callers {
+enum Invited {
     /// Peers with the ticket.
     Ticket,
     /// As many peers as the code has uses; `None` means any number.
@@ -70,7 +70,7 @@ impl ServiceBuilder {
         Self {
             node,
             capability: None,
-            callers: Callers::Ticket,
+            invited: Invited::Ticket,
             bind: None,
             is_isolated: false,
             life: None,
@@ -79,21 +79,21 @@ impl ServiceBuilder {
 
     /// Invites every peer that has the ticket. This is the default.
     pub fn by_ticket(mut self) -> Self {
-        self.callers = Callers::Ticket;
+        self.invited = Invited::Ticket;
         self
     }
 
     /// Makes a code that delivers the ticket to one peer, or to as many as
     /// [`callers`](Self::callers) says. Each of them can connect any number of times.
     pub fn by_code(mut self) -> Self {
-        self.callers = Callers::Code(Some(1));
+        self.invited = Invited::Code(Some(1));
         self
     }
 
     /// Sets the number of peers that can use the code; `None` means any number. Implies
     /// [`by_code`](Self::by_code).
     pub fn callers(mut self, callers: Option<u32>) -> Self {
-        self.callers = Callers::Code(callers.map(|callers| callers.max(1)));
+        self.invited = Invited::Code(callers.map(|callers| callers.max(1)));
         self
     }
 
@@ -104,9 +104,11 @@ impl ServiceBuilder {
     }
 
     /// Invites all contacts of the node, under a name that both sides know (1 to 255 bytes). A
-    /// contact that is added later can connect at once; one that is removed gets no answer.
+    /// contact that is added later can connect at once; one that is removed gets no answer, and
+    /// keeps the connections that [`Service::accept`] has returned. Such a service always uses the
+    /// socket of the node, where contacts search.
     pub fn for_contacts(mut self, name: impl Into<String>) -> Self {
-        self.callers = Callers::Contacts(name.into());
+        self.invited = Invited::Contacts(name.into());
         self
     }
 
@@ -125,8 +127,8 @@ impl ServiceBuilder {
     }
 
     /// Gives the service a socket of its own, on a port chosen by the system. Without this, the
-    /// node's offers, listeners and services share one socket, so a peer and an observer of the
-    /// network can see that they belong together.
+    /// node's offers, listeners and services share one socket, so an observer of the network can see
+    /// that they belong together. A peer sees this in any case: all have the NodeId of the node.
     pub fn isolated(mut self) -> Self {
         self.is_isolated = true;
         self
@@ -136,12 +138,16 @@ impl ServiceBuilder {
     ///
     /// # Errors
     /// Listening on the address failed, no meeting place is available for the code, the contacts
-    /// cannot be read, the name is empty or too long, or the system provides no socket or no
-    /// randomness.
+    /// cannot be read, the name is empty or too long, a service for contacts has a socket of its own,
+    /// or the system provides no socket or no randomness.
     pub async fn start(self) -> Result<Service, Error> {
         self.node.check_open()?;
-        if let Callers::Contacts(name) = &self.callers {
+        if let Invited::Contacts(name) = &self.invited {
             check_name(name)?;
+            if self.is_isolated {
+                let message = "a service for contacts uses the node's socket, where they search";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
         }
         role::start(self).await
     }
@@ -171,14 +177,15 @@ pub struct Service {
     places: Vec<PlaceName>,
     missing: Vec<(PlaceName, PlaceError)>,
     connections: Receiver<Connection>,
+    queue: Arc<role::CallerQueue>,
     /// The end of the service also closes the connections that it returned.
     closes_all: Arc<AtomicBool>,
     task: Task<()>,
 }
 
 impl Service {
-    /// Returns the ticket for peers to connect with; `None` for a service for contacts. It is a
-    /// secret. It has the addresses at the time of the start.
+    /// Returns the ticket for peers to connect with. It is a secret. It has the addresses at the time
+    /// of the start. `None` for a service for contacts, and by code: the code delivers it.
     pub fn ticket(&self) -> Option<&Ticket> {
         self.ticket.as_ref()
     }
@@ -211,9 +218,15 @@ impl Service {
     }
 
     /// Returns the next connection of an invited peer. `None`: the node was closed
-    /// ([`Node::close`]), or no code is valid any more and no peer has used one. Cancel-safe.
+    /// ([`Node::close`]), or no code is valid any more and no peer has used one; the last event
+    /// ([`Self::events`]) has the reason. Cancel-safe.
     pub async fn accept(&mut self) -> Option<Connection> {
-        self.connections.recv().await
+        loop {
+            let connection = self.connections.recv().await?;
+            if self.queue.leave(&connection) {
+                return Some(connection);
+            }
+        }
     }
 
     /// Ends the service gracefully. Accepts no more callers, delivers the finished streams of its

@@ -1,6 +1,6 @@
 //! Connections that many callers share: one for each peer and service.
 //!
-//! The first caller dials, and the others wait for its result. A connection without callers is kept
+//! The first caller dials, and the others wait for its result, be it a connection or an error. A connection without callers is kept
 //! for a while, then closed. A connection that was lost is dialled again by the next caller.
 //!
 //! Invariant: at any time, a service has at most one dialling caller and one open connection here.
@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use wraith_crypto::{NodeId, kdf};
 use wraith_discovery::Capability;
 use wraith_transport::Connection;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// How long a connection without callers is kept by default: the next request of a person or a
 /// program often follows within a minute.
@@ -47,8 +48,17 @@ struct Shared {
 #[derive(Debug)]
 struct Entry {
     /// Locked while a caller dials.
-    connection: AsyncMutex<Option<Connection>>,
+    slot: AsyncMutex<Slot>,
+    /// Number of attempts that failed.
+    failed: AtomicU64,
     callers: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    connection: Option<Connection>,
+    /// The error of the last attempt that failed.
+    error: Option<Error>,
 }
 
 /// A connection that several callers may share ([`ConnectBuilder::shared`]). It derefs to the
@@ -90,20 +100,38 @@ impl Pool {
         Self(Arc::new(Shared { idle, entries: Mutex::default() }))
     }
 
-    /// Returns the open connection to this service, or dials it.
+    /// Returns the open connection to this service, or dials it. A caller that waits for another
+    /// one's attempt gets the error if that fails.
     pub(super) async fn get(
         &self,
         runtime: &Handle,
         key: Key,
+        limit: Duration,
         dial: impl Future<Output = Result<Connection, Error>>,
     ) -> Result<SharedConnection, Error> {
         let caller = self.join(runtime, key);
-        let mut open = caller.0.connection.lock().await;
-        let connection = match open.as_ref().filter(|open| open.close_reason().is_none()) {
-            Some(open) => open.clone(),
-            None => open.insert(dial.await?).clone(),
+        let failed = caller.0.failed.load(Ordering::Acquire);
+        let late = || Error::new(ErrorKind::NotFound, "the service did not answer in time");
+        let mut slot = timeout(limit, caller.0.slot.lock()).await.map_err(|_| late())?;
+        let open = slot.connection.as_ref().filter(|open| open.close_reason().is_none());
+        if let Some(connection) = open.cloned() {
+            drop(slot);
+            return Ok(SharedConnection { connection, _caller: caller });
+        }
+        if let (true, Some(error)) =
+            (caller.0.failed.load(Ordering::Acquire) != failed, &slot.error)
+        {
+            return Err(error.clone());
+        }
+        let connection = match dial.await {
+            Ok(connection) => slot.connection.insert(connection).clone(),
+            Err(error) => {
+                slot.error = Some(error.clone());
+                caller.0.failed.fetch_add(1, Ordering::Release);
+                return Err(error);
+            }
         };
-        drop(open);
+        drop(slot);
         Ok(SharedConnection { connection, _caller: caller })
     }
 
@@ -115,8 +143,11 @@ impl Pool {
     fn join(&self, runtime: &Handle, key: Key) -> Caller {
         let mut entries = self.entries();
         let entry = entries.entry(key.clone()).or_insert_with(|| {
-            let entry = Entry { connection: AsyncMutex::default(), callers: watch::Sender::new(0) };
-            let entry = Arc::new(entry);
+            let entry = Arc::new(Entry {
+                slot: AsyncMutex::default(),
+                failed: AtomicU64::new(0),
+                callers: watch::Sender::new(0),
+            });
             runtime.spawn(close_when_idle(Arc::downgrade(&self.0), key, entry.callers.subscribe()));
             entry
         });
@@ -140,8 +171,11 @@ async fn close_when_idle(
             return;
         }
         let Some(idle) = pool.upgrade().map(|pool| pool.idle) else { return };
-        if timeout(idle, callers.wait_for(|callers| *callers > 0)).await.is_ok() {
-            continue;
+        match timeout(idle, callers.wait_for(|callers| *callers > 0)).await {
+            Ok(Ok(_)) => continue,
+            // The pool was cleared, and the last caller has left.
+            Ok(Err(_)) => return,
+            Err(_) => {}
         }
         let Some(pool) = pool.upgrade().map(Pool) else { return };
         let mut entries = pool.entries();

@@ -1,10 +1,11 @@
 //! The running service: its door, the codes that lead to it, and how contacts and holders of the
 //! ticket find it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::watch;
@@ -21,7 +22,7 @@ use wraith_transfer::{close, receive_dialler_hello};
 use wraith_transport::{AccessKey, ClockDifference, Connection, Door, Role as PathRole};
 use zeroize::Zeroizing;
 
-use super::{Callers, Service, ServiceBuilder, contact_secret};
+use super::{Invited, Service, ServiceBuilder, contact_secret};
 use crate::clock_reports::ClockReports;
 use crate::engine::codes::Codes;
 use crate::engine::offer_server::{LongCode, LongCodeEvent, next_of};
@@ -33,16 +34,22 @@ use crate::event_publisher::EventPublisher;
 use crate::join_code::{burned, expired, no_place};
 use crate::node::{ANY_ADDRESS, KeyHistory, Node, reachable_places};
 use crate::paths::{Binding, Contacts, Presence, RelayReports, SocketPaths, node_ids, pairs_of};
+use crate::state::ALLOWED_MAX;
 
 /// Maximum number of callers that have not yet sent the secret of their invitation.
 const STRANGERS_MAX: usize = 64;
 /// Maximum number of connections that the user of the service has not accepted yet; further ones are
 /// closed.
 const WAITING_MAX: usize = 64;
+/// Maximum number of these connections with one peer.
+const WAITING_OF_ONE_MAX: usize = 8;
+
+/// Close reason sent to callers for which there is no room.
+const BUSY: &str = "too many callers at once";
 
 /// Opens the service and starts its task.
 pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
-    let ServiceBuilder { node, capability, callers, bind, is_isolated, life } = builder;
+    let ServiceBuilder { node, capability, invited, bind, is_isolated, life } = builder;
     let shared = TaskState::new(&node, EventPublisher::new(None));
     let (capability, history) = match capability {
         Some(capability) => (capability, KeyHistory::Used),
@@ -53,30 +60,33 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         false => Binding::Accepting { port: None },
     };
     let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
-    let door = match &callers {
-        Callers::Ticket => node.door(vec![access_key], history),
+    let door = match &invited {
+        Invited::Ticket => node.door(vec![access_key], history),
         // Nobody has used the code yet.
-        Callers::Code(_) => {
+        Invited::Code(_) => {
             Door { admitted: Some(HashSet::new()), ..node.door(vec![access_key], history) }
         }
-        Callers::Contacts(_) => node.door(Vec::new(), KeyHistory::Used),
+        Invited::Contacts(_) => node.door(Vec::new(), KeyHistory::Used),
     };
     let paths = SocketPaths::open(&node, binding, door)?;
-    let reports = match &callers {
-        Callers::Ticket => RelayReports::All,
+    let reports = match &invited {
+        Invited::Ticket => RelayReports::All,
         _ => RelayReports::Refusals,
     };
     paths.accept_callers(&shared.publisher, reports);
     let (give, connections) = mpsc::channel(WAITING_MAX);
+    let queue = Arc::<CallerQueue>::default();
     let mut role = ServiceRole {
         clocks: ClockReports::new(&shared.publisher),
         publisher: Arc::clone(&shared.publisher),
-        invited: Invited::Ticket(capability.clone()),
+        secrets: Secrets::Ticket(capability.clone()),
         pending: PendingCallers::default(),
         code: None,
         long_code: LongCode::default(),
         codes_ended: 0,
-        admitted: Admitted::default(),
+        admitted: Arc::default(),
+        queue: Arc::clone(&queue),
+        code_failure: None,
         record: None,
         contacts: None,
         give,
@@ -88,10 +98,10 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         .of_service();
     let mut shown = Shown::default();
     let mut presence = None;
-    match callers {
-        Callers::Ticket => shown.ticket = Some(role.invite_by_ticket(&ticket).await),
-        Callers::Code(uses) => role.invite_by_code(&ticket, uses, life, &mut shown).await?,
-        Callers::Contacts(name) => {
+    match invited {
+        Invited::Ticket => shown.ticket = Some(role.invite_by_ticket(&ticket).await),
+        Invited::Code(uses) => role.invite_by_code(&ticket, uses, life, &mut shown).await?,
+        Invited::Contacts(name) => {
             let found = Presence::of(&role.paths, &role.publisher, &role.clocks).await?;
             (shown.places, shown.missing) = (found.places().to_vec(), found.missing().to_vec());
             role.invite_contacts(name, found.contacts());
@@ -109,7 +119,7 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
     };
     let task = Task::spawn(&runtime, shared, work);
     let Shown { ticket, code, places, missing } = shown;
-    Ok(Service { ticket, code, address, places, missing, connections, closes_all, task })
+    Ok(Service { ticket, code, address, places, missing, connections, queue, closes_all, task })
 }
 
 /// What the user of a service can show or check.
@@ -129,26 +139,103 @@ fn new_capability() -> Result<Capability, Error> {
 }
 
 /// The secrets that callers must send.
-enum Invited {
+enum Secrets {
     Ticket(Capability),
     /// The secret of each contact.
     Contacts {
         name: String,
-        secrets: HashMap<NodeId, Capability>,
+        of_peers: HashMap<NodeId, Capability>,
+        keys: Vec<(AccessKey, NodeId)>,
     },
 }
 
-impl Invited {
+impl Secrets {
     fn secret_of(&self, peer: NodeId) -> Option<Capability> {
         match self {
             Self::Ticket(capability) => Some(capability.clone()),
-            Self::Contacts { secrets, .. } => secrets.get(&peer).cloned(),
+            Self::Contacts { of_peers, .. } => of_peers.get(&peer).cloned(),
         }
     }
 }
 
-/// The peers that have used the code.
-type Admitted = Arc<Mutex<HashSet<NodeId>>>;
+/// The peers that have used a code of the service, oldest first. Both codes share the places.
+#[derive(Debug, Default)]
+struct Admitted {
+    peers: Vec<NodeId>,
+    /// Number of places; `None` means any number.
+    places: Option<u32>,
+}
+
+impl Admitted {
+    /// Admits a peer, unless all places are taken. If there are any number, the oldest of
+    /// [`ALLOWED_MAX`] gives way.
+    fn admit(&mut self, peer: NodeId) -> bool {
+        if self.peers.contains(&peer) {
+            return true;
+        }
+        if self.is_full() {
+            return false;
+        }
+        if self.peers.len() >= ALLOWED_MAX {
+            self.peers.remove(0);
+        }
+        self.peers.push(peer);
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.places.is_some_and(|places| self.peers.len() >= places as usize)
+    }
+}
+
+/// The connections that wait for the user of the service.
+///
+/// Invariant: one peer has at most [`WAITING_OF_ONE_MAX`] of them, so it leaves room for others.
+#[derive(Debug, Default)]
+pub(super) struct CallerQueue(Mutex<QueuedCallers>);
+
+#[derive(Debug, Default)]
+struct QueuedCallers {
+    waiting: HashMap<NodeId, usize>,
+    /// The current contacts, for a service for contacts.
+    admitted: Option<HashSet<NodeId>>,
+}
+
+impl CallerQueue {
+    fn lock(&self) -> MutexGuard<'_, QueuedCallers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a connection, unless its peer has too many here.
+    fn enter(&self, peer: NodeId) -> bool {
+        let mut queue = self.lock();
+        let waiting = queue.waiting.entry(peer).or_default();
+        let has_room = *waiting < WAITING_OF_ONE_MAX;
+        *waiting += usize::from(has_room);
+        has_room
+    }
+
+    /// Uncounts a connection. Returns false, and closes it, if its peer is no longer invited.
+    pub(super) fn leave(&self, connection: &Connection) -> bool {
+        let mut queue = self.lock();
+        let peer = connection.peer();
+        if let Entry::Occupied(mut waiting) = queue.waiting.entry(peer) {
+            *waiting.get_mut() -= 1;
+            if *waiting.get() == 0 {
+                waiting.remove();
+            }
+        }
+        let is_invited = queue.admitted.as_ref().is_none_or(|admitted| admitted.contains(&peer));
+        if !is_invited {
+            connection.close(close::OTHER, "");
+        }
+        is_invited
+    }
+
+    fn admit_only(&self, contacts: HashSet<NodeId>) {
+        self.lock().admitted = Some(contacts);
+    }
+}
 
 /// A service, as it runs.
 struct ServiceRole {
@@ -156,13 +243,16 @@ struct ServiceRole {
     paths: SocketPaths,
     publisher: Arc<EventPublisher>,
     clocks: ClockReports,
-    invited: Invited,
+    secrets: Secrets,
     pending: PendingCallers,
     code: Option<CodeAnnouncement>,
     long_code: LongCode,
     /// Number of codes that are burned or expired.
     codes_ended: u32,
-    admitted: Admitted,
+    admitted: Arc<Mutex<Admitted>>,
+    queue: Arc<CallerQueue>,
+    /// Why the first code ended that did.
+    code_failure: Option<Error>,
     /// Leads holders of the ticket to our current addresses.
     record: Option<TicketRecord>,
     contacts: Option<watch::Receiver<Contacts>>,
@@ -199,6 +289,7 @@ impl ServiceRole {
         life: Option<std::time::Duration>,
         shown: &mut Shown,
     ) -> Result<(), Error> {
+        self.admitted().places = uses;
         if !self.paths.allows_direct() {
             // Without a mailbox at a relay, the ticket has no usable path.
             self.paths.wait_until_ready().await;
@@ -224,19 +315,20 @@ impl ServiceRole {
         let (ticket, paths) = (ticket.clone(), self.paths.clone());
         let admitted = Arc::clone(&self.admitted);
         Box::new(move |peer, seen| {
-            let admitted = {
-                let mut admitted = admitted.lock().unwrap_or_else(PoisonError::into_inner);
-                admitted.insert(peer);
-                admitted.clone()
-            };
-            paths.endpoint().admit_only(Some(admitted));
+            let mut admitted = admitted.lock().unwrap_or_else(PoisonError::into_inner);
+            if !admitted.admit(peer) {
+                return None;
+            }
+            // Under the lock, so that an earlier list does not replace a later one.
+            paths.endpoint().admit_only(Some(admitted.peers.iter().copied().collect()));
+            drop(admitted);
             let seen = seen.filter(|_| includes_observed);
             Some(Zeroizing::new(paths.with_reach(&ticket, seen).encode()))
         })
     }
 
     fn invite_contacts(&mut self, name: String, mut contacts: watch::Receiver<Contacts>) {
-        self.invited = Invited::Contacts { name, secrets: HashMap::new() };
+        self.secrets = Secrets::Contacts { name, of_peers: HashMap::new(), keys: Vec::new() };
         contacts.mark_changed();
         self.contacts = Some(contacts);
         self.contacts_changed();
@@ -246,18 +338,30 @@ impl ServiceRole {
     fn contacts_changed(&mut self) {
         let Some(now) = self.contacts.as_mut() else { return };
         let now = Contacts::clone(&now.borrow_and_update());
-        let Invited::Contacts { name, secrets } = &mut self.invited else { return };
+        let Secrets::Contacts { name, of_peers, keys } = &mut self.secrets else { return };
         let own = self.node.id();
-        secrets.clear();
-        let mut access_keys = Vec::new();
+        of_peers.clear();
+        keys.clear();
         for pair in pairs_of(self.node.identity(), &now) {
             let invitation = Invitation::new(&pair, name, own);
-            secrets.insert(pair.peer(), invitation.secret);
-            access_keys.push(invitation.access_key);
+            of_peers.insert(pair.peer(), invitation.secret);
+            keys.push((invitation.access_key, pair.peer()));
         }
         let endpoint = self.paths.endpoint();
-        endpoint.set_access_keys(access_keys);
+        endpoint.set_access_keys(keys.iter().map(|(key, _)| key.clone()).collect());
         endpoint.admit_only(Some(node_ids(&now)));
+        self.queue.admit_only(node_ids(&now));
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, Admitted> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the error of the first code that ended, if no peer can come any more.
+    fn failure(&mut self) -> Option<Error> {
+        let codes = u32::from(self.code.is_some()) + u32::from(!self.long_code.is_none());
+        let is_over = self.codes_ended >= codes && self.admitted().peers.is_empty();
+        self.code_failure.take_if(|_| is_over)
     }
 
     /// Handles an event of a code. Returns an error if no peer can come any more.
@@ -265,6 +369,11 @@ impl ServiceRole {
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
                 self.publisher.publish(Event::CodeUsed { place, peer });
+                if self.admitted().is_full() {
+                    // Late joiners by the other code get the reason.
+                    let codes = self.code.iter_mut().chain(self.long_code.announcement_mut());
+                    codes.for_each(CodeAnnouncement::end_as_used);
+                }
                 return None;
             }
             CodeEvent::PunchRequest(_, call) => {
@@ -291,9 +400,8 @@ impl ServiceRole {
         };
         // A code that has ended stays where it is and sends the reason to late joiners.
         self.codes_ended += 1;
-        let codes = u32::from(self.code.is_some()) + u32::from(!self.long_code.is_none());
-        let is_idle = self.admitted.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        (is_idle && self.codes_ended >= codes).then_some(failure)
+        self.code_failure.get_or_insert(failure);
+        self.failure()
     }
 
     /// Withdraws everything that leads to the service. `closes_all`: also closes the connections
@@ -320,7 +428,8 @@ impl ServiceRole {
             }
         };
         tokio::join!(short, long_code.close(), record, presence);
-        if closes_all {
+        // Connections of the user keep the paths open.
+        if closes_all || paths.is_last_handle() {
             paths.close().await;
         }
         node.store_dht_nodes();
@@ -360,9 +469,15 @@ impl Role for ServiceRole {
     async fn on_event(&mut self, event: ServiceEvent) -> ControlFlow<Self::Output> {
         match event {
             ServiceEvent::Caller(Some(connection)) => {
+                if !self.queue.enter(connection.peer()) {
+                    connection.close(close::OTHER, BUSY);
+                    return ControlFlow::Continue(());
+                }
                 self.paths.keep_open(&connection, PathRole::Responder, &self.publisher);
                 if let Err(refused) = self.give.try_send(connection) {
-                    refused.into_inner().close(close::OTHER, "too many callers at once");
+                    let connection = refused.into_inner();
+                    self.queue.leave(&connection);
+                    connection.close(close::OTHER, BUSY);
                 }
             }
             ServiceEvent::Caller(None) => {}
@@ -376,6 +491,9 @@ impl Role for ServiceRole {
             }
             ServiceEvent::LongCode(LongCodeEvent::NotMade(why)) => {
                 self.publisher.publish(Event::NoLongCode(why));
+                if let Some(failure) = self.failure() {
+                    return ControlFlow::Break(Err(failure));
+                }
             }
             ServiceEvent::LongCode(LongCodeEvent::Announcement(_)) => {}
             ServiceEvent::ContactsChanged => self.contacts_changed(),
@@ -384,7 +502,7 @@ impl Role for ServiceRole {
     }
 
     fn on_connection(&mut self, connection: Connection) {
-        match self.invited.secret_of(connection.peer()) {
+        match self.secrets.secret_of(connection.peer()) {
             Some(secret) => self.pending.add(authorize(connection, secret)),
             // It was a contact when its handshake began.
             None => connection.close(close::OTHER, ""),
@@ -392,8 +510,14 @@ impl Role for ServiceRole {
     }
 
     fn on_clock_difference(&mut self, refused: ClockDifference) {
-        // The caller has not shown its identity.
-        self.clocks.report(None, refused.seconds);
+        // Only the access key of a contact names its holder.
+        let holder = match &self.secrets {
+            Secrets::Ticket(_) => None,
+            Secrets::Contacts { keys, .. } => {
+                keys.iter().find(|(key, _)| *key == refused.access_key).map(|(_, peer)| *peer)
+            }
+        };
+        self.clocks.report(holder, refused.seconds);
     }
 
     fn on_addresses_changed(&mut self) {

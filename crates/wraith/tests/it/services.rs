@@ -155,7 +155,14 @@ async fn a_contact_is_reached_by_name_at_its_address_and_at_meeting_places() {
 #[tokio::test]
 async fn a_contact_is_admitted_and_removed_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let (anna, bob) = (node(), node_in(folder.path()));
+    for bob in [node_in(folder.path()), node()] {
+        admit_and_remove(&bob).await;
+    }
+}
+
+/// Adds a contact to a running service, and removes it again.
+async fn admit_and_remove(bob: &Node) {
+    let anna = node();
     let mut service = within(bob.serve().for_contacts("echo").start()).await.unwrap();
     let at = SocketAddr::new(LOOPBACK.ip(), service.address().port());
     let contact = know(&anna, "bob", bob.id(), Some(at));
@@ -163,11 +170,17 @@ async fn a_contact_is_admitted_and_removed_without_a_restart() {
     let limit = Duration::from_millis(700);
     let stranger = within(anna.connect(address()).timeout(limit).open()).await.unwrap_err();
     assert_eq!(stranger.kind(), ErrorKind::NotFound);
-    know(&bob, "anna", anna.id(), None);
+    know(bob, "anna", anna.id(), None);
     let calling = async {
         checked_echo(within(anna.connect(address()).open()).await.unwrap()).await;
     };
     tokio::join!(echo_once(&mut service), calling);
+    // It waits for the user when the contact is removed.
+    let queued = within(anna.connect(address()).open()).await.unwrap();
+    let (mut send, _receive) = within(queued.open_stream()).await.unwrap();
+    send.write_all(b"is anybody there?").await.unwrap();
+    send.finish().unwrap();
+    within(send.acked()).await.unwrap();
     let removed = bob.contacts().change(|book| -> Result<_, StateError> {
         book.remove(&"anna".parse().unwrap())?;
         Ok(())
@@ -182,6 +195,47 @@ async fn a_contact_is_admitted_and_removed_without_a_restart() {
         }
     };
     assert_eq!(within(refused).await.kind(), ErrorKind::NotFound);
+    let accepting = tokio::time::timeout(Duration::from_millis(300), service.accept());
+    assert!(accepting.await.is_err(), "a removed contact was handed out");
+    soon(queued.closed()).await;
+}
+
+#[tokio::test]
+async fn a_service_for_contacts_has_no_socket_of_its_own() {
+    for builder in [node().serve().isolated(), node().serve().bind_to(LOOPBACK)] {
+        let error = within(builder.for_contacts("echo").start()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn one_peer_leaves_room_for_others_in_the_queue() {
+    let (greedy, other) = (node(), node());
+    let mut service = within(node().serve().start()).await.unwrap();
+    let ticket = service.ticket().unwrap().clone();
+    let mut held = Vec::new();
+    for _ in 0..70 {
+        held.push(within(greedy.connect(ticket.clone()).open()).await.unwrap());
+    }
+    let is_refused = |held: &[Connection]| held.iter().any(|c| c.close_reason().is_some());
+    within(crate::support::until(|| is_refused(&held))).await;
+    let calling = async {
+        let connection = within(other.connect(ticket.clone()).open()).await.unwrap();
+        checked_echo(connection).await;
+    };
+    let accepting = async {
+        loop {
+            let connection = within(service.accept()).await.unwrap();
+            if connection.peer() == other.id() {
+                let (mut send, mut receive) = within(connection.accept_stream()).await.unwrap();
+                tokio::io::copy(&mut receive, &mut send).await.unwrap();
+                send.finish().unwrap();
+                connection.closed().await;
+                return;
+            }
+        }
+    };
+    tokio::join!(accepting, calling);
 }
 
 #[tokio::test]
@@ -303,6 +357,71 @@ async fn a_caller_that_gives_up_leaves_the_dialling_to_the_next() {
     let ended: Vec<_> = within(calls.join_all()).await;
     assert_eq!(ended.iter().filter(|ended| matches!(ended, Ok(Ok(_)))).count(), 1);
     accepting.abort();
+}
+
+#[tokio::test]
+async fn waiting_callers_share_a_failure_instead_of_dialling_in_turn() {
+    let silent = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let ticket = wraith::Ticket::new(
+        node().id(),
+        wraith::Capability::from_bytes([7; 16]),
+        vec![silent.local_addr().unwrap()],
+    );
+    let (anna, ticket) = (node(), ticket.of_service());
+    let mut calls = JoinSet::new();
+    for _ in 0..20 {
+        let call = anna.connect(ticket.clone()).timeout(Duration::from_millis(200)).shared();
+        calls.spawn(call);
+    }
+    for ended in within(calls.join_all()).await {
+        assert_eq!(ended.unwrap_err().kind(), ErrorKind::NotFound);
+    }
+    let datagrams = std::iter::from_fn(|| silent.recv_from(&mut [0; 2048]).ok()).count();
+    assert!((2..20).contains(&datagrams), "{datagrams}: an attempt has two or four");
+}
+
+#[tokio::test]
+async fn a_closed_node_leaves_no_task_of_its_shared_connections() {
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let service = within(node().serve().start()).await.unwrap();
+    let before = metrics.num_alive_tasks();
+    let anna = node();
+    let shared = anna.connect(service.ticket().unwrap().clone()).shared();
+    let shared = within(shared).await.unwrap();
+    within(anna.close()).await;
+    shared.close(0x100, "");
+    drop(shared);
+    within(crate::support::until(|| metrics.num_alive_tasks() <= before + 1)).await;
+}
+
+#[test]
+fn an_offer_that_is_cancelled_at_its_start_leaves_no_thread() {
+    const NAME: &str = "services::an_offer_that_is_cancelled_at_its_start_leaves_no_thread";
+    crate::support::alone_in_a_process(NAME, || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let mut tasks = JoinSet::new();
+            let relay = relay(&folder, &mut tasks).await;
+            file(&folder.path().join("film"), 1, 1000);
+            for round in 0..60 {
+                let node = at_relay(relay).build().unwrap();
+                let mut start = Box::pin(node.offer(folder.path().join("film")).start());
+                for _ in 0..round % 6 {
+                    let polled = std::future::poll_fn(|cx| {
+                        std::task::Poll::Ready(start.as_mut().poll(cx).is_ready())
+                    });
+                    if polled.await {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(round / 6)).await;
+                }
+                drop(start);
+            }
+            within(crate::support::until(|| crate::support::threads().is_empty())).await;
+        });
+    });
 }
 
 #[tokio::test]

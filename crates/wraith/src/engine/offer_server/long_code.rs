@@ -1,4 +1,4 @@
-//! The long code of an offer: six words without a number, for the DHT, in addition to the short
+//! The long code of an offer or a service: six words without a number, for the DHT, in addition to the short
 //! code. It is made in the background, because it takes a while to see whether the DHT answers.
 
 use tokio::task::{JoinError, JoinHandle};
@@ -11,9 +11,20 @@ pub(crate) enum LongCode {
     #[default]
     None,
     /// It is being made.
-    Pending(JoinHandle<Result<CodeAnnouncement, NoRandomness>>),
+    Pending(AbortOnDrop<Result<CodeAnnouncement, NoRandomness>>),
     /// It waits for a receiver.
     Ready(Box<CodeAnnouncement>),
+}
+
+/// A task that ends with its handle, so that a role that is cancelled at its start leaves no record
+/// at the DHT.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop<T>(pub JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A change of the long code.
@@ -34,7 +45,7 @@ impl LongCode {
             match self {
                 Self::None => std::future::pending().await,
                 Self::Pending(making) => {
-                    let made = making.await;
+                    let made = (&mut making.0).await;
                     return match self.settle(made) {
                         Ok(code) => LongCodeEvent::Made(code),
                         Err(why) => LongCodeEvent::NotMade(why),
@@ -52,7 +63,7 @@ impl LongCode {
     pub async fn made(&mut self) -> Vec<(PlaceName, PlaceError)> {
         match self {
             Self::Pending(making) => {
-                let made = making.await;
+                let made = (&mut making.0).await;
                 self.settle(made).err().unwrap_or_default()
             }
             Self::None | Self::Ready(_) => Vec::new(),
@@ -101,7 +112,7 @@ impl LongCode {
     pub async fn close(self) {
         match self {
             Self::None => {}
-            Self::Pending(making) => making.abort(),
+            Self::Pending(making) => drop(making),
             Self::Ready(made) => made.close().await,
         }
     }

@@ -40,7 +40,7 @@ use crate::report::OfferSummary;
 use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
 
-pub(crate) use self::long_code::{LongCode, LongCodeEvent};
+pub(crate) use self::long_code::{AbortOnDrop, LongCode, LongCodeEvent};
 
 /// Messages from the threads of the transfers.
 pub(crate) enum SessionEvent {

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::watch;
+
 use super::book::{ContactBook, ContactError};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::file::{Format, StateFile, version_in_toml};
@@ -26,7 +28,7 @@ pub struct ContactStore(Backing);
 #[derive(Clone, Debug)]
 enum Backing {
     File(StateFile),
-    Memory(Arc<Mutex<ContactBook>>),
+    Memory(Arc<Mutex<ContactBook>>, watch::Sender<()>),
 }
 
 impl ContactStore {
@@ -35,7 +37,17 @@ impl ContactStore {
     }
 
     pub(in crate::state) fn in_memory() -> Self {
-        Self(Backing::Memory(Arc::new(Mutex::new(ContactBook::empty()))))
+        let book = Arc::new(Mutex::new(ContactBook::empty()));
+        Self(Backing::Memory(book, watch::Sender::new(())))
+    }
+
+    /// Returns a receiver that signals each change of contacts in memory; contacts in a file signal
+    /// none.
+    pub(in crate::state) fn changes_in_memory(&self) -> watch::Receiver<()> {
+        match &self.0 {
+            Backing::Memory(_, changes) => changes.subscribe(),
+            Backing::File(_) => watch::channel(()).1,
+        }
     }
 
     /// Loads all contacts; none if there is no file yet.
@@ -44,7 +56,7 @@ impl ContactStore {
     /// The file cannot be read, is damaged, or has a newer version.
     pub fn load(&self) -> Result<ContactBook, StateError> {
         match &self.0 {
-            Backing::Memory(book) => {
+            Backing::Memory(book, _) => {
                 Ok(book.lock().unwrap_or_else(PoisonError::into_inner).clone())
             }
             Backing::File(file) => match file.read() {
@@ -65,11 +77,13 @@ impl ContactStore {
         change: impl FnOnce(&mut ContactBook) -> Result<T, E>,
     ) -> Result<T, E> {
         match &self.0 {
-            Backing::Memory(book) => {
+            Backing::Memory(book, changes) => {
                 let mut book = book.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut changed = book.clone();
                 let result = change(&mut changed)?;
                 *book = changed;
+                drop(book);
+                changes.send_replace(());
                 Ok(result)
             }
             Backing::File(file) => {

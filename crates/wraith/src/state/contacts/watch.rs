@@ -2,14 +2,15 @@
 //!
 //! Where inotify works, the watch waits for its events and uses no timer. If inotify is unavailable
 //! (the kernel's limit of watches is reached), the watch reports a possible change every
-//! [`RELOAD_INTERVAL`], without looking at the file. Contacts in memory are not watched: no change
-//! is ever reported. After each report, the listener reads the file again.
+//! [`RELOAD_INTERVAL`], without looking at the file. Contacts in memory report their own changes.
+//! After each report, the contacts are read again.
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
 use tokio::time::sleep;
 use wraith_files::FolderWatch;
 
@@ -26,13 +27,15 @@ pub(crate) enum ContactsWatch {
     Told(AsyncFd<FolderWatch>),
     /// The kernel's limit of watches is reached.
     Unwatched,
-    InMemory,
+    InMemory(watch::Receiver<()>),
 }
 
 impl ContactsWatch {
     pub fn new(state: &StateDir) -> Self {
-        let Some(folder) = state.folder() else { return Self::InMemory };
-        watched(folder).map_or(Self::Unwatched, Self::Told)
+        match state.folder() {
+            Some(folder) => watched(folder).map_or(Self::Unwatched, Self::Told),
+            None => Self::InMemory(state.contacts().changes_in_memory()),
+        }
     }
 
     /// Waits until something in the folder changes. Cancel-safe.
@@ -40,7 +43,12 @@ impl ContactsWatch {
         let watch = match self {
             Self::Told(watch) => watch,
             Self::Unwatched => return sleep(RELOAD_INTERVAL).await,
-            Self::InMemory => return std::future::pending().await,
+            Self::InMemory(changes) => {
+                if changes.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                return;
+            }
         };
         loop {
             let Ok(mut ready) = watch.readable().await else {
