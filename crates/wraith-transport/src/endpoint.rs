@@ -178,7 +178,7 @@ impl Endpoint {
                 return Poll::Ready(Some(Connection::new(shared)));
             }
         }
-        if state.closing || state.stopped {
+        if state.closing || state.stopped || state.accepts_no_more {
             return Poll::Ready(None);
         }
         state.wakers.register(cx);
@@ -239,7 +239,7 @@ impl Endpoint {
     /// Accepts no more peers through this door, and closes the connections that were not accepted
     /// yet. The others stay open.
     pub fn stop_accepting(&self) {
-        lock(&self.shared().state).released = true;
+        self.shared().update(|state| state.accepts_no_more = true);
         self.shared().notify_io();
     }
 

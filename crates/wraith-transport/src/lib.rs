@@ -45,7 +45,6 @@ mod addr;
 mod block_on;
 mod clock;
 mod connection;
-mod drive;
 mod endpoint;
 mod error;
 mod io;

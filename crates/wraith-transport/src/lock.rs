@@ -67,11 +67,6 @@ impl WakeBatch {
         self.0.drain(..).for_each(Waker::wake);
     }
 
-    /// Returns whether there is no task.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns the number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -108,6 +108,8 @@ pub(crate) struct DoorState {
     pub(crate) access_keys: Option<Vec<AccessKey>>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
     pub(crate) closing: bool,
+    /// [`Endpoint::stop_accepting`](crate::Endpoint::stop_accepting) was called.
+    pub(crate) accepts_no_more: bool,
     /// The last handle was dropped.
     pub(crate) released: bool,
     /// All connections of a closing door are over, or the I/O thread has ended.

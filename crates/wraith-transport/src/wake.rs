@@ -13,14 +13,11 @@
 
 use std::fmt;
 use std::io;
-use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::task::{Context, Waker};
-use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::lock::lock;
 use crate::wake_relay::WakeRelay;
@@ -30,39 +27,6 @@ pub(crate) trait InlineRound: Send + Sync {
     /// Runs a round if the state is free and the round is worthwhile. Returns true if the I/O
     /// thread can sleep on; otherwise it must be woken.
     fn run_round(&self) -> bool;
-
-    /// Runs a round for a driver; receives if the socket is `readable`.
-    fn drive_round(&self, readable: bool) -> Step;
-
-    /// Returns the socket if nothing else moves datagrams.
-    fn only_socket(&self) -> Option<Arc<UdpSocket>>;
-}
-
-/// Result of a driver's round.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// The endpoint is closed; the I/O thread ends it.
-    Done,
-    Next {
-        /// The next round should follow at once.
-        busy: bool,
-        /// More datagrams may be waiting.
-        more: bool,
-        /// Other tasks should run before the next round.
-        yields: bool,
-        /// Time until the next round if nothing else happens.
-        timeout: Option<Duration>,
-    },
-}
-
-/// The future that runs the I/O in place of the I/O thread.
-#[derive(Debug, Default)]
-enum Driver {
-    #[default]
-    None,
-    /// It has not been polled yet.
-    Starting,
-    Running(Waker),
 }
 
 /// Objects with work for the I/O thread.
@@ -71,7 +35,6 @@ pub(crate) struct Inbox<T> {
     asleep: AtomicBool,
     event: OwnedFd,
     inline: OnceLock<Weak<dyn InlineRound>>,
-    driver: Mutex<Driver>,
     /// Tasks that wait for another one to wake them.
     pub(crate) relay: WakeRelay,
 }
@@ -103,8 +66,8 @@ impl<T> Inbox<T> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let ready = Mutex::new(ReadyList { objects: Vec::new(), is_closed: false });
         let asleep = AtomicBool::new(false);
-        let (inline, driver, relay) = (OnceLock::new(), Mutex::default(), WakeRelay::default());
-        Ok(Self { ready, asleep, event, inline, driver, relay })
+        let (inline, relay) = (OnceLock::new(), WakeRelay::default());
+        Ok(Self { ready, asleep, event, inline, relay })
     }
 
     /// Allows callers to run rounds of their own while the I/O thread sleeps.
@@ -156,72 +119,18 @@ impl<T> Inbox<T> {
         std::mem::take(&mut ready.objects)
     }
 
-    /// Makes the I/O thread, or the driver, run another round.
+    /// Makes the I/O thread run another round.
     pub(crate) fn wake(&self) {
-        if self.asleep.swap(false, Ordering::SeqCst) && !self.wake_driver() {
-            self.signal();
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            // The only possible error is a full counter, and then the descriptor is readable
+            // anyway.
+            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
-    }
-
-    /// Wakes the driver. Returns false if there is none.
-    pub(crate) fn wake_driver(&self) -> bool {
-        let waker = match &*lock(&self.driver) {
-            Driver::None => return false,
-            // Its first poll is still to come.
-            Driver::Starting => return true,
-            Driver::Running(waker) => waker.clone(),
-        };
-        waker.wake();
-        true
-    }
-
-    /// Makes the eventfd readable.
-    fn signal(&self) {
-        // The only possible error is a full counter, and then the descriptor is readable anyway.
-        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
     /// Returns the state of the I/O thread, unless it has ended or not begun.
     pub(crate) fn inline(&self) -> Option<Arc<dyn InlineRound>> {
         self.inline.get().and_then(Weak::upgrade)
-    }
-
-    /// Makes the I/O thread leave the rounds to a driver. Returns false if there is one already.
-    pub(crate) fn start_driver(&self) -> bool {
-        let mut driver = lock(&self.driver);
-        if !matches!(*driver, Driver::None) {
-            return false;
-        }
-        *driver = Driver::Starting;
-        drop(driver);
-        self.signal();
-        true
-    }
-
-    /// Sets the driver's task, which [`Self::wake`] wakes.
-    pub(crate) fn set_driver(&self, cx: &Context<'_>) {
-        let mut driver = lock(&self.driver);
-        if !matches!(&*driver, Driver::Running(waker) if waker.will_wake(cx.waker())) {
-            *driver = Driver::Running(cx.waker().clone());
-        }
-    }
-
-    /// Gives the rounds back to the I/O thread.
-    pub(crate) fn stop_driver(&self) {
-        *lock(&self.driver) = Driver::None;
-        self.signal();
-    }
-
-    /// I/O thread: sleeps until the driver has stopped.
-    pub(crate) fn wait_for_signal(&self) {
-        let mut fds = [PollFd::new(&self.event, PollFlags::IN)];
-        let _ = poll(&mut fds, None);
-        let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
-    }
-
-    /// Returns whether a driver runs the rounds.
-    pub(crate) fn is_driven(&self) -> bool {
-        !matches!(*lock(&self.driver), Driver::None)
     }
 
     /// Swaps the list with `empty`, whose memory is reused for the next one.
@@ -260,7 +169,7 @@ impl<T> Inbox<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::event::Timespec;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     fn readable(inbox: &Inbox<u32>) -> bool {
         let mut fds = [PollFd::new(&inbox.event, PollFlags::IN)];

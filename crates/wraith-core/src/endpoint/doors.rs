@@ -29,13 +29,16 @@ pub(crate) struct Doors {
     /// The access keys of all doors, doors with few keys first: a door with many keys takes none of
     /// the free trials from a door with one.
     keys: Vec<(AccessKey, DoorId)>,
+    /// The list of keys is out of date.
+    is_changed: bool,
     trials: TokenBucket,
 }
 
 impl Doors {
     pub(crate) fn new(first: Door) -> Self {
         let trials = TokenBucket::new(PER_SECOND, BURST);
-        let mut doors = Self { doors: BTreeMap::new(), keys: Vec::new(), trials };
+        let mut doors =
+            Self { doors: BTreeMap::new(), keys: Vec::new(), is_changed: false, trials };
         doors.open(DoorId::FIRST, first);
         doors
     }
@@ -43,13 +46,12 @@ impl Doors {
     /// Opens a door, or replaces all its rules.
     pub(crate) fn open(&mut self, id: DoorId, door: Door) {
         self.doors.insert(id, door);
-        self.collect_keys();
+        self.is_changed = true;
     }
 
     /// Closes a door. Handshakes that began at it fail.
     pub(crate) fn close(&mut self, id: DoorId) {
-        self.doors.remove(&id);
-        self.collect_keys();
+        self.is_changed |= self.doors.remove(&id).is_some();
     }
 
     pub(crate) fn get(&self, id: DoorId) -> Option<&Door> {
@@ -60,11 +62,12 @@ impl Doors {
     pub(crate) fn change(&mut self, id: DoorId, change: impl FnOnce(&mut Door)) {
         if let Some(door) = self.doors.get_mut(&id) {
             change(door);
-            self.collect_keys();
+            self.is_changed = true;
         }
     }
 
     fn collect_keys(&mut self) {
+        self.is_changed = false;
         let mut doors: Vec<_> = self.doors.iter().collect();
         doors.sort_by_key(|(_, door)| door.access_keys.len());
         let keys = doors
@@ -81,7 +84,13 @@ impl Doors {
         datagram: &Mac1Datagram<'_>,
     ) -> Option<(&AccessKey, DoorId)> {
         // A datagram of any other length is not tried and takes no budget.
-        if self.keys.is_empty() || !H1_BYTES.contains(&datagram.bytes().len()) {
+        if !H1_BYTES.contains(&datagram.bytes().len()) {
+            return None;
+        }
+        if self.is_changed {
+            self.collect_keys();
+        }
+        if self.keys.is_empty() {
             return None;
         }
         let (free, dear) = self.keys.split_at(self.keys.len().min(FREE_KEYS));

@@ -23,8 +23,7 @@ mod happy_eyeballs;
 mod movers;
 mod punching;
 
-use std::collections::HashMap;
-use std::net::UdpSocket;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -46,7 +45,7 @@ use crate::mover::{RecvSlots, SEND_MAX};
 use crate::shared::{
     CLOCK_DIFFERENCES_MAX, ConnectionShared, DoorShared, EndpointShared, InboxItem, Phase,
 };
-use crate::wake::{InlineRound, Step};
+use crate::wake::InlineRound;
 use crate::wake_relay::RELAY_TIME;
 
 /// Maximum time of [`Endpoint::close`](crate::Endpoint::close): enough to deliver a last message
@@ -58,6 +57,8 @@ const ACCEPT_MAX: usize = 128;
 const BATCHES_PER_ROUND: usize = 32;
 /// Maximum number of live streams and connections with which callers run rounds of their own.
 const INLINE_STREAMS_MAX: usize = 4;
+/// Batches of a caller's own round: a small message is one, and a large one leaves from the thread.
+const INLINE_BATCHES_MAX: usize = 2;
 const INLINE_CONNECTIONS_MAX: usize = 4;
 /// Back-off of a mover after a receive error that may persist.
 const RECV_BACKOFF: Duration = Duration::from_millis(10);
@@ -82,8 +83,6 @@ pub(crate) struct IoThread {
     /// Working copy of the inbox.
     ready: Vec<InboxItem>,
     received: RecvSlots,
-    /// A driver runs this round, on the runtime of the tasks.
-    on_runtime: bool,
     /// Time at which the tasks are woken that no other task has woken.
     relay_until: Time,
     /// End of the current sleep if nothing else happens.
@@ -132,7 +131,6 @@ impl IoThread {
             wakes: WakeBatch::default(),
             ready: Vec::new(),
             received: RecvSlots::new(),
-            on_runtime: false,
             relay_until: Time::ZERO,
             sleep_until: None,
             out: vec![0; SEND_MAX].into_boxed_slice(),
@@ -141,7 +139,7 @@ impl IoThread {
         }
     }
 
-    /// Makes the state available for rounds of callers and of a driver.
+    /// Makes the state available for rounds of callers.
     pub(crate) fn share(self) -> Arc<Mutex<Self>> {
         let inbox = Arc::clone(&self.shared.inbox);
         let state = Arc::new(Mutex::new(self));
@@ -160,20 +158,12 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
-        let mut io = lock(state);
+        // After a panic of a caller's round, the state is incomplete: this thread ends.
+        let Ok(mut io) = state.lock() else { return };
         let inbox = Arc::clone(&io.shared.inbox);
         let mut readable = ALL_MOVERS;
         loop {
-            if inbox.is_driven() {
-                drop(io);
-                // The end of this thread's sleep may have hidden a wake-up from the driver.
-                inbox.wake_driver();
-                inbox.wait_for_signal();
-                io = lock(state);
-                readable = ALL_MOVERS;
-                continue;
-            }
-            let busy = io.round(readable).is_busy();
+            let busy = io.round(readable, BATCHES_PER_ROUND);
             let now = io.clock.now();
             if io.is_done(now) {
                 debug!(local = %io.movers.local_addr(), "endpoint closed");
@@ -194,7 +184,10 @@ impl IoThread {
                 Some(socket) => {
                     drop(io);
                     let woken = movers::sleep_on(&socket, inbox.event(), timeout.as_ref());
-                    io = lock(state);
+                    io = match state.lock() {
+                        Ok(io) => io,
+                        Err(_) => return,
+                    };
                     woken
                 }
                 None => io.movers.sleep(inbox.event(), timeout.as_ref()),
@@ -209,8 +202,9 @@ impl IoThread {
         }
     }
 
-    /// Runs one round.
-    fn round(&mut self, readable: MoverSet) -> Undone {
+    /// Runs one round, which sends at most so many batches. Returns true if the next round should
+    /// follow without sleep.
+    fn round(&mut self, readable: MoverSet, batches_max: usize) -> bool {
         let more = self.receive(readable);
         let now = self.clock.now();
         if self.core.poll_timeout().is_some_and(|due| due <= now) {
@@ -219,26 +213,17 @@ impl IoThread {
         self.handle_inbox(now);
         self.handle_events(now);
         self.poll_waiting(now);
-        if self.on_runtime && !self.wakes.is_empty() {
-            // The woken tasks run before the next round, which then sends their messages together
-            // with the acknowledgements.
-            self.wakes.wake();
-            return Undone { more, busy: true, yields: true };
-        }
         self.wake_tasks(now);
-        let mut busy = self.transmit();
+        let mut busy = self.transmit(batches_max);
         busy |= self.handle_events(now);
         self.wake_tasks(now);
-        Undone { more, busy, yields: false }
+        more || busy
     }
 
     /// Wakes the tasks of this batch, and those that no other task has woken in time.
     fn wake_tasks(&mut self, now: Time) {
         let relay = &self.shared.inbox.relay;
-        if self.on_runtime {
-            self.wakes.wake();
-            relay.pass_on();
-        } else if relay.start(&mut self.wakes) {
+        if relay.start(&mut self.wakes) {
             self.relay_until = now + RELAY_TIME;
         } else if now >= self.relay_until {
             relay.pass_on();
@@ -308,9 +293,10 @@ impl IoThread {
         let abandoned = state.abandoned;
         match &mut state.phase {
             Phase::New(addresses, access_key) => {
+                let is_gone = !self.doors.contains_key(&shared.door);
                 let (addresses, access_key) = (std::mem::take(addresses), access_key.clone());
                 let to = Destination { peer: state.peer, access_key };
-                let given_up = abandoned || closing.is_some();
+                let given_up = abandoned || is_gone || closing.is_some();
                 state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
                 if given_up {
@@ -404,7 +390,10 @@ impl IoThread {
             if let Some(access_keys) = state.access_keys.take() {
                 self.core.set_access_keys(id, access_keys);
             }
-            let gone = state.closing || state.released;
+            let gone = state.closing || state.released || state.accepts_no_more;
+            if state.accepts_no_more {
+                self.core.close_door(id);
+            }
             let unclaimed =
                 if gone { std::mem::take(&mut state.accepted) } else { Default::default() };
             (state.closing, state.released, unclaimed)
@@ -424,6 +413,7 @@ impl IoThread {
             let closes_all = id == DoorId::FIRST;
             if closes_all {
                 self.close_deadline = Some(deadline);
+                self.doors.keys().for_each(|id| self.core.close_door(*id));
             }
             let is_ours = |shared: &ConnectionShared| closes_all || shared.door == id;
             for i in (0..self.connecting.len()).rev() {
@@ -446,16 +436,17 @@ impl IoThread {
         if !self.doors.values().any(is_ending) {
             return;
         }
+        // Polling the timeout makes the core drop connections that are over.
+        let _ = self.core.poll_timeout();
         self.prune_closing();
         let Self { doors, established, connecting, closing, .. } = self;
+        let established = established.values().map(Established::door);
+        let connecting = connecting.iter().map(|attempts| attempts.shared().door);
+        let closing = closing.iter().map(|(_, door)| *door);
+        let live: HashSet<_> = established.chain(connecting).chain(closing).collect();
         doors.retain(|id, door| {
-            let is_over = || {
-                established.values().all(|of| of.door() != *id)
-                    && connecting.iter().all(|attempts| attempts.shared().door != *id)
-                    && closing.iter().all(|(_, door)| door != id)
-            };
             let deadline = door.close_deadline.is_some_and(|deadline| now >= deadline);
-            let ends = is_ending(door) && (deadline || is_over());
+            let ends = is_ending(door) && (deadline || !live.contains(id));
             if ends {
                 door.shared.update(|state| state.stopped = true);
             }
@@ -509,6 +500,7 @@ impl IoThread {
     fn on_incoming(&mut self, now: Time, handle: ConnectionHandle) {
         let door = self.core.door(handle).and_then(|id| self.doors.get(&id));
         let door = door.filter(|door| !door.released && door.close_deadline.is_none());
+        let door = door.filter(|door| !lock(&door.shared.state).accepts_no_more);
         let door = door.map(|door| Arc::clone(&door.shared));
         let Some(core) = self.core.connection(handle) else { return };
         if core.is_closed() {
@@ -592,10 +584,10 @@ impl IoThread {
     }
 
     /// Sends all due packets. Returns true if there may be more packets, or events.
-    fn transmit(&mut self) -> bool {
+    fn transmit(&mut self, batches_max: usize) -> bool {
         let Self { movers, connecting, core, clock, .. } = self;
         movers.retry(|to, error| unreachable(connecting, core, clock.now(), to, error));
-        for _ in 0..BATCHES_PER_ROUND {
+        for _ in 0..batches_max {
             let now = self.clock.now();
             let open = |to| !self.movers.is_blocked(to);
             let Some(transmit) = self.core.poll_transmit_to(now, &mut self.out, open) else {
@@ -646,23 +638,6 @@ impl IoThread {
     }
 }
 
-/// Work that a round leaves.
-struct Undone {
-    /// More datagrams may be waiting.
-    more: bool,
-    /// There may be more to send, or events.
-    busy: bool,
-    /// Other tasks of the runtime should run before the next round.
-    yields: bool,
-}
-
-impl Undone {
-    /// Returns true if the next round should follow without sleep.
-    fn is_busy(&self) -> bool {
-        self.more || self.busy
-    }
-}
-
 /// A caller's round, while the thread sleeps: the message leaves from the caller's thread, which
 /// saves a change of threads.
 impl InlineRound for Mutex<IoThread> {
@@ -671,33 +646,13 @@ impl InlineRound for Mutex<IoThread> {
         if !io.is_quiet() {
             return false;
         }
-        let busy = io.round(0).is_busy();
+        let busy = io.round(0, INLINE_BATCHES_MAX);
         let earlier = match (io.next_wake(), io.sleep_until) {
             (Some(next), Some(until)) => next < until,
             (Some(_), None) => true,
             (None, _) => false,
         };
         !(busy || earlier || io.movers.any_blocked() || io.close_deadline.is_some())
-    }
-
-    fn drive_round(&self, readable: bool) -> Step {
-        let mut io = lock(self);
-        io.on_runtime = true;
-        let readable = if readable { ALL_MOVERS } else { 0 };
-        let undone = io.round(readable);
-        io.on_runtime = false;
-        let now = io.clock.now();
-        if io.is_done(now) {
-            return Step::Done;
-        }
-        let busy = undone.busy || io.core.prepare();
-        io.sleep_until = io.next_wake();
-        let Undone { more, yields, .. } = undone;
-        Step::Next { busy, more, yields, timeout: io.sleep_time() }
-    }
-
-    fn only_socket(&self) -> Option<Arc<UdpSocket>> {
-        lock(self).movers.only_socket()
     }
 }
 

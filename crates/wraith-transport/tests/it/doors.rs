@@ -44,7 +44,9 @@ fn a_closed_door_ends_its_connections_and_leaves_those_of_others() {
     let (mut send, _recv) = run(mine.open_stream()).unwrap();
     run(send.write_all(b"farewell")).unwrap();
     send.finish().unwrap();
-    one.close();
+    one.start_close();
+    let limit = Duration::from_millis(2500);
+    assert!(block_on_timeout(one.closed(), limit).is_some(), "it waited until its deadline");
     let (_, mut recv) = run(a.accept_stream()).unwrap();
     assert_eq!(&run(recv.read_chunk()).unwrap().unwrap()[..], b"farewell");
     assert!(matches!(run(a.closed()), CloseReason::Peer { code: 0, .. }));
@@ -74,10 +76,19 @@ fn a_door_that_stops_accepting_keeps_its_connections() {
     run(send.acked()).unwrap();
     one.stop_accepting();
     assert!(matches!(run(unclaimed.closed()), CloseReason::Peer { code: 0, .. }));
+    assert_eq!(run(one.accept()).map(drop), None);
     let addresses = [server.local_addr()];
     let access_key = key(1);
     let late = client.connect(&addresses, node_id(2), &access_key);
     assert!(block_on_timeout(late, Duration::from_millis(500)).is_none(), "no answer");
+    // The handle still dials.
+    let listening = client.open_door(Door {
+        access_keys: vec![AccessKey::of_ticket(&[9; 16], node_id(1))],
+        ..Door::default()
+    });
+    let access_key = AccessKey::of_ticket(&[9; 16], node_id(1));
+    let _back = run(one.connect([client.local_addr()], node_id(1), &access_key)).unwrap();
+    assert_eq!(run(listening.accept()).unwrap().peer(), node_id(2));
     let (mut send, _) = run(peer.open_stream()).unwrap();
     run(send.write_all(b"still here")).unwrap();
     let (_, mut recv) = run(accepted.accept_stream()).unwrap();

@@ -7,7 +7,6 @@ mod cancel;
 mod closing;
 mod datagrams;
 mod doors;
-mod driven;
 mod echo;
 mod hostile;
 mod movers;

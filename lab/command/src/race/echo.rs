@@ -29,11 +29,7 @@ pub struct Args {
 }
 
 /// Contenders: the program's word, and the name in the table. The last is the reference.
-const CONTENDERS: [(&str, &str); 3] = [
-    ("wraith", "wraith, I/O thread"),
-    ("wraith-driven", "wraith, on the runtime"),
-    ("quinn", "quinn"),
-];
+const CONTENDERS: [(&str, &str); 2] = [("wraith", "wraith"), ("quinn", "quinn")];
 /// Longest run in seconds.
 const RUN_LIMIT_SECONDS: &str = "120";
 

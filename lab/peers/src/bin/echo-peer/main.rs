@@ -54,10 +54,7 @@ struct Options {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Transport {
-    /// With its I/O thread
     Wraith,
-    /// With its I/O on the runtime
-    WraithDriven,
     Quinn,
 }
 
@@ -100,8 +97,7 @@ fn main() -> Result<()> {
         Some(Side::Serve { address }) => {
             return runtime.block_on(async {
                 match options.transport {
-                    Transport::Wraith => wraith_echo::serve(address, false).await,
-                    Transport::WraithDriven => wraith_echo::serve(address, true).await,
+                    Transport::Wraith => wraith_echo::serve(address).await,
                     Transport::Quinn => quinn_echo::serve(address).await,
                 }
             });
@@ -118,9 +114,8 @@ fn main() -> Result<()> {
 
 async fn load(options: &Options, address: SocketAddr) -> Result<Report> {
     match options.transport {
-        Transport::Wraith | Transport::WraithDriven => {
-            let driven = matches!(options.transport, Transport::WraithDriven);
-            let (client, _endpoint) = wraith_echo::connect(address, driven).await?;
+        Transport::Wraith => {
+            let (client, _endpoint) = wraith_echo::connect(address).await?;
             measure(options, client).await
         }
         Transport::Quinn => {

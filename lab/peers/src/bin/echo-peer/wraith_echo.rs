@@ -20,18 +20,9 @@ fn endpoint(seed: [u8; 32], address: SocketAddr) -> Result<Endpoint> {
     Ok(Endpoint::bind(Config::new(config).bind(address))?)
 }
 
-/// Runs the endpoint's I/O on this runtime.
-fn drive(endpoint: &Endpoint) {
-    let endpoint = endpoint.clone();
-    tokio::spawn(async move { endpoint.drive().await });
-}
-
 /// Answers every stream of every connection.
-pub async fn serve(address: SocketAddr, driven: bool) -> Result<()> {
+pub async fn serve(address: SocketAddr) -> Result<()> {
     let endpoint = endpoint(SERVER_SEED, address)?;
-    if driven {
-        drive(&endpoint);
-    }
     println!("{}", endpoint.local_addr());
     while let Some(connection) = endpoint.accept().await {
         tokio::spawn(async move {
@@ -47,11 +38,8 @@ pub async fn serve(address: SocketAddr, driven: bool) -> Result<()> {
 }
 
 /// Connects; the endpoint must be kept.
-pub async fn connect(address: SocketAddr, driven: bool) -> Result<(impl Client, Endpoint)> {
+pub async fn connect(address: SocketAddr) -> Result<(impl Client, Endpoint)> {
     let endpoint = endpoint(CLIENT_SEED, SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    if driven {
-        drive(&endpoint);
-    }
     let peer = SecretIdentity::from_seed(SERVER_SEED).node_id();
     let connection = endpoint.connect([address], peer, &AccessKey::public(peer)).await?;
     Ok((connection, endpoint))
