@@ -82,6 +82,12 @@ reasons! {
         WRAITH_BUFFER_TOO_SMALL = 3,
         /// The operation is still running after the time limit. It continues.
         WRAITH_TIMED_OUT = 10,
+        /// The peer has reset the stream of a raw connection.
+        WRAITH_STREAM_RESET = 28,
+        /// The peer has stopped reading the stream of a raw connection.
+        WRAITH_STREAM_STOPPED = 29,
+        /// The raw connection has ended.
+        WRAITH_CONNECTION_CLOSED = 30,
         /// A bug in the library. The affected object is unusable; all others still work.
         WRAITH_PANICKED = 99,
     }

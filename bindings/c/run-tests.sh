@@ -28,7 +28,7 @@ run() {
     shift 2
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
-    files | stopping | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
+    files | stopping | connections | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
     vectors) timeout 300 "$@" "$program" "$vectors" ;;
     *) timeout 300 "$@" "$program" ;;
     esac
@@ -152,6 +152,39 @@ done
 grep -qx '> good evening' "$work/connector"
 [ "$(sed -n 's/^me //p' "$work/listener")" = "$(sed -n 's/^peer //p' "$work/connector")" ]
 [ "$(sed -n 's/^peer //p' "$work/listener")" = "$(sed -n 's/^me //p' "$work/connector")" ]
+
+step "the example echo, by code and by contact"
+$cc $flags "$here/examples/echo.c" -o "$work/echo" $shared
+# LINE FILE: waits for a line that begins so, and prints the rest of it.
+rest_of() {
+    tries=0
+    until grep -q "^$1" "$2"; do
+        tries=$((tries + 1))
+        [ $tries -lt 400 ] || { echo "the example prints no line '$1'" >&2; exit 1; }
+        sleep 0.05
+    done
+    sed -n "s/^$1//p" "$2"
+}
+timeout 60 "$work/echo" serve >"$work/served" &
+server=$!
+code=$(rest_of 'code ' "$work/served")
+timeout 60 "$work/echo" call "$code" 'who is there?' >"$work/called"
+wait $server
+grep -qx '> who is there?' "$work/called"
+if timeout 60 "$work/echo" call "$code" 'once more' 2>/dev/null; then
+    echo "a code can be used twice" >&2
+    exit 1
+fi
+anna=$("$work/echo" me "$work/anna" | sed 's/^me //')
+bob=$("$work/echo" me "$work/bob" | sed 's/^me //')
+timeout 60 "$work/echo" serve "$work/anna" "$bob" >"$work/served" &
+server=$!
+rest_of ready "$work/served" >/dev/null
+timeout 60 "$work/echo" call "$work/bob" "$anna" hello >"$work/called"
+wait $server
+grep -qx '> hello' "$work/called"
+grep -qx "peer $anna" "$work/called"
+grep -qx "peer $bob" "$work/served"
 
 step "the recipe and the program of README.md, with the example sender"
 if [ -e "$here/README.md" ]; then

@@ -34,17 +34,27 @@ def signature(function: FunctionType) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         has_default = parameter.default is not parameter.empty
-        parts.append(typed(parameter) + (" = ..." if has_default else ""))
+        parts.append(typed(parameter, function) + (" = ..." if has_default else ""))
     result = shape.return_annotation
     return f"({', '.join(parts)}) -> {'None' if result is shape.empty else named(result)}"
 
 
-def typed(parameter: inspect.Parameter) -> str:
+def typed(parameter: inspect.Parameter, function: FunctionType) -> str:
     if parameter.name == "self" or parameter.name == "cls":
         return parameter.name
-    # A parameter without an annotation is a field of an error: text.
+    # A parameter without an annotation is a field of an error.
     known = parameter.annotation is not parameter.empty
-    return f"{parameter.name}: {named(parameter.annotation) if known else 'str'}"
+    return f"{parameter.name}: {named(parameter.annotation) if known else error_field(function, parameter.name)}"
+
+
+def error_field(init: FunctionType, field: str) -> str:
+    """Return the type of a field of an error, which the generated converter of the error names."""
+    error, case, _ = init.__qualname__.split(".")
+    converter = getattr(sys.modules[init.__module__], f"_UniffiFfiConverterType{error}")
+    _, checks = inspect.getsource(converter.check_lower).split(f"isinstance(value, {error}.{case})")
+    found = re.search(rf"_UniffiFfiConverter(\w+)\.check_lower\(value\.{field}\)", checks)
+    assert found is not None, f"{error}.{case} has no field {field}"
+    return {"String": "str", "UInt64": "int"}.get(found[1], found[1].removeprefix("Type"))
 
 
 def named(annotation: str) -> str:
@@ -64,7 +74,7 @@ def with_fields(of: type, indent: str) -> Iterator[str]:
         yield f"{indent}def __init__(self, *args: object) -> None: ..."
         return
     for parameter in list(inspect.signature(made).parameters.values())[1:]:
-        yield indent + typed(parameter)
+        yield indent + typed(parameter, made)
     yield f"{indent}def __init__{signature(made)}: ..."
 
 

@@ -9,6 +9,7 @@ let package = Package(
     products: [
         .library(name: "Wraith", targets: ["Wraith"]),
         .executable(name: "messenger", targets: ["messenger"]),
+        .executable(name: "echo", targets: ["echo"]),
     ],
     targets: [
         .systemLibrary(name: "WraithFFI", path: "Sources/WraithFFI"),
@@ -18,7 +19,8 @@ let package = Package(
             path: "Sources/Wraith",
             linkerSettings: [.unsafeFlags(["-L", "Sources/WraithFFI"]), .linkedLibrary("wraith_ffi")]
         ),
-        .executableTarget(name: "messenger", dependencies: ["Wraith"], path: "examples"),
+        .executableTarget(name: "messenger", dependencies: ["Wraith"], path: "examples/messenger"),
+        .executableTarget(name: "echo", dependencies: ["Wraith"], path: "examples/echo"),
         .testTarget(name: "WraithTests", dependencies: ["Wraith"], path: "Tests/WraithTests"),
     ]
 )

@@ -4,7 +4,8 @@
 // - They return a wraith_status_t, except wraith_version and wraith_abi. wraith_last_error returns the message of a failure.
 // - A handle is a number; 0 is never valid. A freed handle, or one of another kind, always gives WRAITH_INVALID_HANDLE.
 //   Each handle is freed once with the function of its kind; freeing it while another thread uses it is allowed.
-// - Every function may be called from any thread. Concurrent calls on one handle run one at a time.
+// - Every function may be called from any thread. Concurrent calls on one handle run one at a time; the directions of a
+//   stream are independent, and wraith_stream_reset and wraith_stream_stop end the calls that wait.
 // - `(data, len)` is input, which is read until the call returns and never kept. NULL is allowed if the length is 0, and
 //   gives WRAITH_INVALID_INPUT otherwise.
 // - `(out, out_cap, out_len)` is a buffer of the caller. `*out_len` receives the number of bytes written. With
@@ -142,6 +143,12 @@ enum wraith_status_t
     WRAITH_STREAM = 26,
     // The program of one side panicked.
     WRAITH_PROGRAM_PANICKED = 27,
+    // The peer has reset the stream of a raw connection.
+    WRAITH_STREAM_RESET = 28,
+    // The peer has stopped reading the stream of a raw connection.
+    WRAITH_STREAM_STOPPED = 29,
+    // The raw connection has ended.
+    WRAITH_CONNECTION_CLOSED = 30,
     // Any other error.
     WRAITH_OTHER = 98,
     // A bug in the library. The affected object is unusable; all others still work.
@@ -394,8 +401,95 @@ typedef uint32_t wraith_turn_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The peers that are invited to a service.
+enum wraith_callers_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Peers that use the code made for the service.
+    WRAITH_CALLERS_BY_CODE = 0,
+    // Every peer that has the ticket.
+    WRAITH_CALLERS_BY_TICKET = 1,
+    // All contacts of the node that know the name in the options.
+    WRAITH_CALLERS_CONTACTS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum wraith_callers_t wraith_callers_t;
+#else
+typedef uint32_t wraith_callers_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// Why a connection ended. Later versions add numbers; treat unknown ones as `WRAITH_CLOSED_OTHER`.
+enum wraith_close_cause_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Any other cause.
+    WRAITH_CLOSED_OTHER = 0,
+    // This side closed or freed it.
+    WRAITH_CLOSED_HERE = 1,
+    // The peer closed it, with a code and a text.
+    WRAITH_CLOSED_BY_PEER = 2,
+    // No packet arrived from the peer for some seconds.
+    WRAITH_CLOSED_IDLE_TIMEOUT = 3,
+    // The path carries only packets that are too small.
+    WRAITH_CLOSED_PATH_MTU = 4,
+    // The peer violated the protocol.
+    WRAITH_CLOSED_PROTOCOL = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum wraith_close_cause_t wraith_close_cause_t;
+#else
+typedef uint32_t wraith_close_cause_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // A node.
 typedef uint64_t wraith_node_t;
+
+// A raw connection.
+typedef uint64_t wraith_connection_t;
+
+// A stream of a raw connection, in both directions.
+typedef uint64_t wraith_stream_t;
+
+// Borrowed bytes: `len` bytes at `data`, which may be NULL if `len` is 0. Text is UTF-8 without a
+// terminating NUL.
+typedef struct wraith_bytes_t {
+    // Pointer to the first byte.
+    const uint8_t *data;
+    // Number of bytes.
+    size_t len;
+} wraith_bytes_t;
+
+// Options of a service. All zeros but `struct_size` is a service by code, for one peer.
+typedef struct wraith_serve_options_t {
+    // `sizeof(wraith_serve_options_t)`.
+    size_t struct_size;
+    // A `wraith_callers_t`.
+    uint32_t callers;
+    // Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them can
+    // connect any number of times.
+    uint32_t uses;
+    // Lifetime of the code in seconds; 0 for one hour, or one day for any number of peers.
+    uint32_t expires_s;
+    // 1 to give the service a socket of its own. Without this, the offers and services of the node
+    // share one, so an observer of the network can see that they belong together.
+    uint32_t isolated;
+    // Name of a service for contacts, which both sides know: 1 to 255 bytes.
+    struct wraith_bytes_t name;
+    // Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
+    // node.
+    struct wraith_bytes_t bind;
+} wraith_serve_options_t;
+
+// A service.
+typedef uint64_t wraith_service_t;
 
 // Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
 typedef struct wraith_fetch_options_t {
@@ -416,15 +510,6 @@ typedef struct wraith_fetch_options_t {
     // Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
     uint64_t progress_ms;
 } wraith_fetch_options_t;
-
-// Borrowed bytes: `len` bytes at `data`, which may be NULL if `len` is 0. Text is UTF-8 without a
-// terminating NUL.
-typedef struct wraith_bytes_t {
-    // Pointer to the first byte.
-    const uint8_t *data;
-    // Number of bytes.
-    size_t len;
-} wraith_bytes_t;
 
 // An event. Fields that its kind does not use are 0, empty or NULL.
 typedef struct wraith_event_t {
@@ -688,6 +773,224 @@ typedef struct wraith_vault_callbacks_t {
 extern "C" {
 #endif // __cplusplus
 
+// Starts to search for the service behind `source`, a code or ticket of a service, and returns
+// at once: `wraith_connection_wait` waits until the connection is open. The search takes at
+// most `timeout_ms` milliseconds; 0 for the default, which is 10 s, or 30 s with the DHT.
+wraith_status_t wraith_connect(wraith_node_t node,
+                               const uint8_t *source,
+                               size_t source_len,
+                               uint64_t timeout_ms,
+                               wraith_connection_t *out);
+
+// Like `wraith_connect`, for the service `service` of a contact of this name. The contact must
+// have this node among its contacts.
+wraith_status_t wraith_connect_to_contact(wraith_node_t node,
+                                          const uint8_t *name,
+                                          size_t name_len,
+                                          const uint8_t *service,
+                                          size_t service_len,
+                                          uint64_t timeout_ms,
+                                          wraith_connection_t *out);
+
+// Waits until the connection is open, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
+//
+// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the search still
+// runs. An accepted connection is open from the beginning. Other calls that wait do the same
+// first; those that do not wait return `WRAITH_INVALID_STATE` before it is open.
+wraith_status_t wraith_connection_wait(wraith_connection_t connection, uint64_t timeout_ms);
+
+// Returns the authenticated NodeId of the peer: 32 bytes.
+wraith_status_t wraith_connection_peer(wraith_connection_t connection,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// Returns the current address of the peer, or of the relay in between, as text.
+wraith_status_t wraith_connection_remote(wraith_connection_t connection,
+                                         uint8_t *out,
+                                         size_t out_cap,
+                                         size_t *out_len);
+
+// Returns the kind of the current path: `loopback`, `lan`, `direct`, `relay` or `custom`.
+wraith_status_t wraith_connection_route(wraith_connection_t connection,
+                                        uint8_t *out,
+                                        size_t out_cap,
+                                        size_t *out_len);
+
+// Opens a stream. Waits while the peer's limit of streams is reached, for at most `timeout_ms`
+// milliseconds (or `WRAITH_FOREVER`). The peer sees the stream with its first bytes.
+wraith_status_t wraith_connection_open_stream(wraith_connection_t connection,
+                                              uint64_t timeout_ms,
+                                              wraith_stream_t *out);
+
+// Waits for the next stream that the peer opens, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
+wraith_status_t wraith_connection_accept_stream(wraith_connection_t connection,
+                                                uint64_t timeout_ms,
+                                                wraith_stream_t *out);
+
+// Returns the size of the largest datagram that can be sent now; 0 if the peer accepts none.
+// It is 627 bytes or more unless the peer accepts less, and changes with the path.
+wraith_status_t wraith_connection_max_datagram(wraith_connection_t connection, size_t *out);
+
+// Queues an unreliable datagram. `WRAITH_INVALID_INPUT` if it is too large now, and
+// `WRAITH_EXHAUSTED` if 256 of them wait already.
+wraith_status_t wraith_connection_send_datagram(wraith_connection_t connection,
+                                                const uint8_t *datagram,
+                                                size_t datagram_len);
+
+// Waits for the next datagram of the peer, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`). At most 256 are queued; beyond that, the oldest are dropped.
+wraith_status_t wraith_connection_read_datagram(wraith_connection_t connection,
+                                                uint64_t timeout_ms,
+                                                uint8_t *out,
+                                                size_t out_cap,
+                                                size_t *out_len);
+
+// Closes the connection now: unsent and unread bytes are dropped. To be sure that a stream
+// arrived, wait with `wraith_stream_acked` first. The peer gets `code`, which starts at 0x100,
+// and at most 512 bytes of `reason`. A connection that is not open yet is not searched for any
+// more.
+wraith_status_t wraith_connection_close(wraith_connection_t connection,
+                                        uint64_t code,
+                                        const uint8_t *reason,
+                                        size_t reason_len);
+
+// Waits for the end of the connection, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
+//
+// `*cause` becomes a `wraith_close_cause_t`. If the peer has closed the connection, `*code` is
+// its code, and the bytes are its text, which may contain anything; otherwise `*code` is 0,
+// and there are no bytes. `cause` and `code` may be NULL. If the connection was never open,
+// the call returns the status of that failure.
+wraith_status_t wraith_connection_closed(wraith_connection_t connection,
+                                         uint64_t timeout_ms,
+                                         uint32_t *cause,
+                                         uint64_t *code,
+                                         uint8_t *out,
+                                         size_t out_cap,
+                                         size_t *out_len);
+
+// Frees the handle, and ends the search for the service. Once the handles of the connection
+// and of all its streams are freed, finished streams are still delivered, and then the
+// connection closes with code 0.
+wraith_status_t wraith_connection_free(wraith_connection_t connection);
+
+// Starts a service. Returns as soon as its code or ticket is available, and callers can
+// connect. `options` may be NULL.
+wraith_status_t wraith_serve(wraith_node_t node,
+                             const struct wraith_serve_options_t *options,
+                             wraith_service_t *out);
+
+// Returns the code of a service, for people to say. `WRAITH_NOT_FOUND` if it has none.
+wraith_status_t wraith_service_code(wraith_service_t service,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len);
+
+// Returns the ticket of a service by ticket: a secret, valid for any peer that has it.
+// `WRAITH_NOT_FOUND` if it has none.
+wraith_status_t wraith_service_ticket(wraith_service_t service,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// Returns the listening address of a service, `IP:PORT`.
+wraith_status_t wraith_service_address(wraith_service_t service,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// Returns the names of the meeting places at which peers with the code, or contacts, can find
+// the service, one a line. No bytes if there are none.
+wraith_status_t wraith_service_places(wraith_service_t service,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or
+// `WRAITH_FOREVER`).
+//
+// Returns `WRAITH_TIMED_OUT` if none came. `WRAITH_CANCELLED` if the service was closed or
+// freed, also meanwhile, or its node was shut down; `WRAITH_WRONG_CODE` if the code is no
+// longer valid and no peer has used it. A service keeps at most 64 connections that no call
+// has accepted.
+wraith_status_t wraith_service_accept(wraith_service_t service,
+                                      uint64_t timeout_ms,
+                                      wraith_connection_t *out);
+
+// Ends a service gracefully: it accepts no more callers, delivers the finished streams of all
+// its connections, also of accepted ones, and closes these connections. Waits for that, at
+// most 3 s. The handle must still be freed.
+wraith_status_t wraith_service_close(wraith_service_t service);
+
+// Frees the service. It accepts no more callers; its connections stay open.
+wraith_status_t wraith_service_free(wraith_service_t service);
+
+// Queues all of `data` for sending. Waits while more than 1 MiB is queued, for at most
+// `timeout_ms` milliseconds (or `WRAITH_FOREVER`). `*written` becomes the number of queued
+// bytes, also if the call fails; it may be NULL.
+//
+// `WRAITH_STREAM_STOPPED` if the peer reads no more, `WRAITH_CONNECTION_CLOSED` if the
+// connection has ended, `WRAITH_INVALID_STATE` after `wraith_stream_finish` or
+// `wraith_stream_reset`.
+wraith_status_t wraith_stream_write(wraith_stream_t stream,
+                                    const uint8_t *data,
+                                    size_t data_len,
+                                    uint64_t timeout_ms,
+                                    size_t *written);
+
+// Ends the sending direction after the written bytes. The peer can still send. Fails as
+// `wraith_stream_write` does.
+wraith_status_t wraith_stream_finish(wraith_stream_t stream);
+
+// Waits until the peer has acknowledged all bytes and the end of a finished stream, for at
+// most `timeout_ms` milliseconds (or `WRAITH_FOREVER`). Fails as `wraith_stream_write` does.
+wraith_status_t wraith_stream_acked(wraith_stream_t stream, uint64_t timeout_ms);
+
+// Resets the sending direction: drops its queued bytes and sends `code` to the peer (at most
+// 2^62 - 1; a larger one becomes that). Also ends a write that waits on another thread.
+wraith_status_t wraith_stream_reset(wraith_stream_t stream, uint64_t code);
+
+// Returns the next bytes of the peer, at least one and as many as are available and fit. Waits
+// for them, for at most `timeout_ms` milliseconds (or `WRAITH_FOREVER`). `WRAITH_OK` with
+// `*out_len` 0 is the end of the stream; `out_cap` must not be 0.
+//
+// `WRAITH_STREAM_RESET` if the peer has reset the stream, `WRAITH_CONNECTION_CLOSED` if the
+// connection has ended, `WRAITH_INVALID_STATE` after `wraith_stream_stop`.
+wraith_status_t wraith_stream_read(wraith_stream_t stream,
+                                   uint64_t timeout_ms,
+                                   uint8_t *out,
+                                   size_t out_cap,
+                                   size_t *out_len);
+
+// Returns all bytes of the peer up to the end of the stream. Waits for them, for at most
+// `timeout_ms` milliseconds (or `WRAITH_FOREVER`). `WRAITH_EXHAUSTED` if there are more than
+// `out_cap` bytes. Otherwise fails as `wraith_stream_read` does. Bytes that a failed call has
+// received stay available to later calls.
+wraith_status_t wraith_stream_read_to_end(wraith_stream_t stream,
+                                          uint64_t timeout_ms,
+                                          uint8_t *out,
+                                          size_t out_cap,
+                                          size_t *out_len);
+
+// Stops reading: drops received bytes and sends `code` to the peer (at most 2^62 - 1; a larger
+// one becomes that), whose writes then fail. Also ends a read that waits on another thread.
+wraith_status_t wraith_stream_stop(wraith_stream_t stream, uint64_t code);
+
+// Returns the code of the peer's reset, after a read has returned `WRAITH_STREAM_RESET`;
+// `WRAITH_NOT_FOUND` before.
+wraith_status_t wraith_stream_reset_code(wraith_stream_t stream, uint64_t *out);
+
+// Returns the code with which the peer stopped reading, after a call has returned
+// `WRAITH_STREAM_STOPPED`; `WRAITH_NOT_FOUND` before.
+wraith_status_t wraith_stream_stop_code(wraith_stream_t stream, uint64_t *out);
+
+// Frees the stream. A sending direction that was not finished is reset, and a receiving one
+// whose end was not read is stopped, each with code 0. Finished bytes are still delivered.
+wraith_status_t wraith_stream_free(wraith_stream_t stream);
+
 // Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
 // the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
 // any offer.
@@ -716,14 +1019,16 @@ wraith_status_t wraith_node_add_contact(wraith_node_t node,
                                         const uint8_t *address,
                                         size_t address_len);
 
-// Cancels all transfers of the node, and waits until their peers are notified and received
-// data is stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail
-// with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
+// Cancels all transfers of the node and all searches for services, and waits until their peers
+// are notified and received data is stored, at most 5 s. Does not wait for callbacks. Services
+// accept no more callers; raw connections stay open. Transfers and services that start later
+// fail with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
 // callback.
 wraith_status_t wraith_node_shutdown(wraith_node_t node);
 
-// Frees the node. Its transfers continue until they are freed as well. Freeing the last of
-// them waits for at most two seconds until the peers are notified.
+// Frees the node. Its transfers, services, connections and streams continue until they are
+// freed as well. Freeing the last of them waits for at most two seconds until the peers are
+// notified.
 wraith_status_t wraith_node_free(wraith_node_t node);
 
 // Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to

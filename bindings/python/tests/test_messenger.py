@@ -16,18 +16,18 @@ BINDINGS = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", BINDINGS.parent / "target"))
 
 
-def messengers() -> dict[str, list[str]]:
-    """Return the command that starts the messenger of each language."""
-    found = {"python": [sys.executable, str(BINDINGS / "python/examples/messenger.py")]}
+def programs(example: str) -> dict[str, list[str]]:
+    """Return the command that starts an example, for each language."""
+    found = {"python": [sys.executable, str(BINDINGS / f"python/examples/{example}.py")]}
     build = TARGET / "bindings/kotlin/build"
     if (build / "classpath").exists():
         path = f"{build}/classes:{build}/test-classes:{(build / 'classpath').read_text()}"
         library = os.environ.get("WRAITH_LIBRARIES", TARGET / "debug")
         words = ["java", f"-Djna.library.path={library}", "-cp", path]
-        found["kotlin"] = [*words, "org.wraith.examples.MessengerKt"]
+        found["kotlin"] = [*words, f"org.wraith.examples.{example.capitalize()}Kt"]
     for name, program in {
-        "c": TARGET / "bindings/c/messenger",
-        "swift": TARGET / "bindings/swift/build/debug/messenger",
+        "c": TARGET / "bindings/c" / example,
+        "swift": TARGET / "bindings/swift/build/debug" / example,
     }.items():
         if program.exists():
             found[name] = [str(program)]
@@ -60,9 +60,9 @@ async def say(process: asyncio.subprocess.Process, line: str) -> None:
     await process.stdin.drain()
 
 
-@pytest.mark.parametrize(("listens", "connects"), list(product(messengers(), repeat=2)))
+@pytest.mark.parametrize(("listens", "connects"), list(product(programs("messenger"), repeat=2)))
 async def test_two_messengers_talk(listens: str, connects: str) -> None:
-    words = messengers()
+    words = programs("messenger")
     async with started(*words[listens], "listen", "0") as first:
         port = await told(first, "listening on ")
         async with started(*words[connects], "connect", "127.0.0.1", port) as second:
@@ -84,7 +84,7 @@ async def test_two_messengers_talk(listens: str, connects: str) -> None:
 
 
 async def test_a_frame_of_no_session_ends_the_messenger() -> None:
-    async with started(*messengers()["python"], "listen", "0") as process:
+    async with started(*programs("messenger")["python"], "listen", "0") as process:
         port = await told(process, "listening on ")
         _, writer = await asyncio.open_connection("127.0.0.1", int(port))
         writer.write((100).to_bytes(4, "big") + bytes(100))

@@ -1,4 +1,5 @@
-//! The C library: keys, messages and files, behind functions whose names begin with `wraith_`.
+//! The C library: keys, messages, files and raw connections, behind functions whose names begin
+//! with `wraith_`.
 //!
 //! ```text
 //!   C ──▶ entry points ──▶ border ──────────▶ table ─────▶ wraith, wraith-session, wraith-crypto
@@ -26,6 +27,7 @@
 
 mod border;
 pub mod bytes;
+pub mod connections;
 pub mod files;
 pub mod hash;
 pub mod identity;

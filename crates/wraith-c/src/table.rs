@@ -36,6 +36,9 @@ pub enum Kind {
     Prekeys,
     Splitter,
     Reassembler,
+    Service,
+    Connection,
+    Stream,
 }
 
 /// All objects of one kind.

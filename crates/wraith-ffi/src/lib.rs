@@ -13,7 +13,8 @@
 //!
 //! Invariants:
 //! - No call panics, for any arguments, and in any order of calls. Invalid values, handles that are
-//!   used up, and exceptions of the other language are returned as a [`WraithError`].
+//!   used up, and exceptions of the other language are returned as a [`WraithError`], or for raw
+//!   connections as a [`TransportError`].
 //! - Dropping an object cancels its work, as in the crate `wraith`.
 //! - Dropping the future of a call ends only the wait for its result, and the work of the object
 //!   continues. Calls that stop the work say so in their documentation. A cancelled Python task or
@@ -24,6 +25,7 @@
 #![warn(missing_docs)]
 
 mod accept;
+mod connection;
 mod content;
 mod error;
 mod event;
@@ -41,11 +43,16 @@ mod ratchet;
 mod runtime;
 mod sealed_box;
 mod secret;
+mod service;
 mod session;
 mod used_once;
 mod vault;
 
 pub use accept::{AcceptOptions, ConflictRule, OnConflict};
+pub use connection::{
+    CloseCause, CloseReason, ConnectOptions, Connection, ConnectionStream, ServiceAddress,
+    TransportError,
+};
 pub use content::{Content, Recipient, Target};
 pub use error::WraithError;
 pub use event::{Event, FileStatus};
@@ -61,6 +68,7 @@ pub use progress::Progress;
 pub use ratchet::{PreKeys, Ratchet, Started, initiator_of, respond, respond_in_vault};
 pub use sealed_box::{open_box, seal_box};
 pub use secret::{SecretKey, SecretText};
+pub use service::{Callers, Service, ServiceOptions};
 pub use session::{Opened, Rejection, SavedSession, Session};
 pub use vault::{Durability, KeyVault, VaultError, file_vault, memory_vault};
 

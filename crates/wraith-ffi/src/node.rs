@@ -1,5 +1,5 @@
-//! A node: an identity with its meeting places, at which it finds peers. Offers, fetches and
-//! listeners start from it.
+//! A node: an identity with its meeting places, at which it finds peers. Offers, fetches, listeners,
+//! services and connections start from it.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, mpsc};
@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use wraith::state::{StateDir, StateError};
 use wraith::{NodeGroup, RelayServer};
 
+use crate::connection::{ConnectOptions, Connection, ServiceAddress, bounded};
 use crate::content::{Content, Recipient, Target, address, node_id};
 use crate::error::WraithError;
 use crate::fetch::{FetchOptions, Incoming};
@@ -17,6 +18,7 @@ use crate::listen::{AcceptFilter, Listener};
 use crate::offer::{Offer, OfferOptions};
 use crate::runtime::{self, in_runtime};
 use crate::secret::SecretText;
+use crate::service::{Callers, Service, ServiceOptions};
 
 /// All nodes of the process.
 static ALL_NODES: LazyLock<NodeGroup> = LazyLock::new(NodeGroup::default);
@@ -56,7 +58,7 @@ pub struct NodeOptions {
     /// while the node exists.
     #[uniffi(default = None)]
     pub state_folder: Option<String>,
-    /// Address and port for offers. Default: all addresses of this machine and a free port.
+    /// Address and port for offers, listeners and services. Default: all addresses of this machine and a free port.
     #[uniffi(default = None)]
     pub listen: Option<String>,
     /// Local network discovery: `all` (the default), `off`, or the name of an interface.
@@ -181,9 +183,49 @@ impl Node {
         Ok(Listener::new(listener, self.runtime.clone()))
     }
 
+    /// Starts a service, which accepts raw connections of these callers. Returns as soon as its code
+    /// or ticket is available. Cancelling the call ends the service.
+    ///
+    /// # Errors
+    /// No meeting place is available for the code, the contacts cannot be read, or the address is
+    /// not available; [`WraithError::InvalidInput`] for an invalid name.
+    pub async fn serve(
+        &self,
+        callers: Callers,
+        options: ServiceOptions,
+    ) -> Result<Arc<Service>, WraithError> {
+        let service = options.apply(self.node.serve(), callers, self.listen.as_deref())?;
+        let service = in_runtime(self.runtime.clone(), service.start()).await?;
+        Ok(Service::new(service, self.node.clone(), self.runtime.clone()))
+    }
+
+    /// Finds a service and connects to it. Cancelling the call stops the search.
+    ///
+    /// # Errors
+    /// [`WraithError::NotFound`] if the service or the contact was not found,
+    /// [`WraithError::WrongCode`], [`WraithError::InvalidInput`] for a ticket of an offer.
+    pub async fn connect(
+        &self,
+        to: ServiceAddress,
+        options: ConnectOptions,
+    ) -> Result<Arc<Connection>, WraithError> {
+        let to: wraith::ServiceAddress = match to {
+            ServiceAddress::Source { source } => source.trim().parse()?,
+            ServiceAddress::Contact { contact, service } => {
+                wraith::ServiceAddress::of_contact(self.contact(&contact)?, service)
+            }
+        };
+        let mut connect = self.node.connect(to);
+        if let Some(timeout) = options.timeout {
+            connect = connect.timeout(bounded(timeout));
+        }
+        let connection = in_runtime(self.runtime.clone(), connect.open()).await?;
+        Ok(Connection::new(connection, self.node.clone(), self.runtime.clone()))
+    }
+
     /// Cancels all offers, fetches and listeners of this node, and waits until their peers are
-    /// notified and received data is stored, at most 5 s. Operations that start later fail with
-    /// [`WraithError::Cancelled`]. A program calls this before it ends. Freeing the node cancels
+    /// notified and received data is stored, at most 5 s. Services accept no more callers; raw
+    /// connections stay open. Operations that start later fail with [`WraithError::Cancelled`]. A program calls this before it ends. Freeing the node cancels
     /// nothing.
     pub async fn shutdown(&self) {
         in_runtime(self.runtime.clone(), self.node.close()).await;

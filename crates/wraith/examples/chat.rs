@@ -4,17 +4,14 @@
 //! Each side sends its standard input and prints the received bytes, until both inputs have ended.
 
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
-use wraith::{Code, Node, ServiceAddress};
+use wraith::{Node, ServiceAddress};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::builder().build()?;
     let (connection, mut send, mut receive) = match std::env::args().nth(1) {
         Some(invitation) => {
-            let to = match Code::looks_like(&invitation) {
-                true => ServiceAddress::Code(invitation.parse()?),
-                false => ServiceAddress::Ticket(invitation.parse()?),
-            };
+            let to: ServiceAddress = invitation.parse()?;
             let connection = node.connect(to).open().await?;
             let (mut send, receive) = connection.open_stream().await?;
             // The other side sees a stream only when its first bytes arrive.

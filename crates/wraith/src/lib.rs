@@ -40,7 +40,10 @@ pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};
 pub use route::{PathKind, PathOrigin, Route, path_kind};
-pub use service::{ConnectBuilder, Service, ServiceAddress, ServiceBuilder, SharedConnection};
+pub use service::{
+    ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedConnection,
+    SharedStream,
+};
 pub use wraith_crypto::{Backends, NodeId, SecretIdentity, UnknownBackends, implementation};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,

@@ -38,10 +38,30 @@ pub fn look_at(built: &Built, sources: &Path) -> Result<()> {
     run_commands(built)
 }
 
-/// Checks that the generated source has the functions and labels of the README's example.
+/// Checks that the generated source has the functions and labels of the README's example, and of
+/// the example echo.
 fn has_calls(source: &str) -> Result<()> {
-    let example = readme::block(README, "swift")?;
     let source: String = source.split_whitespace().collect();
+    let echo = fs::read_to_string(folder("swift").join("examples/echo/echo.swift"))?;
+    for (call, declaration) in [
+        (".serve(callers: callers, options: ", "funcserve(callers:Callers,options:ServiceOptions)"),
+        (".contacts(name: \"", "casecontacts("),
+        (".connect(to: to, options: ", "funcconnect(to:ServiceAddress,options:ConnectOptions)"),
+        (".source(source: ", "casesource("),
+        (".contact(contact: \"friend\", service: ", "casecontact("),
+        (".accept()", "funcaccept()asyncthrows->Connection?"),
+        (".openStream()", "funcopenStream()asyncthrows->ConnectionStream"),
+        (".acceptStream()", "funcacceptStream()asyncthrows->ConnectionStream"),
+        (".write(bytes: ", "funcwrite(bytes:Data)asyncthrows"),
+        (".readToEnd(max: ", "funcreadToEnd(max:UInt64)asyncthrows->Data"),
+        (".finish()", "funcfinish()throws"),
+        (".closeWith(code: 0x100, reason: ", "funccloseWith(code:UInt64,reason:String)"),
+        (".closed()", "funcclosed()async->CloseReason"),
+    ] {
+        ensure!(echo.contains(call), "the example echo has no {call}");
+        ensure!(source.contains(declaration), "the generated source has no {declaration}");
+    }
+    let example = readme::block(README, "swift")?;
     for (call, declaration) in [
         ("Node(options: ", "init(options:NodeOptions)"),
         (

@@ -26,7 +26,7 @@ fn place() -> PathBuf {
 
 /// Types that no function signature names. The C API passes them as plain integers, because a value
 /// may be one that a later version adds.
-const NUMBERS: [&str; 8] = [
+const NUMBERS: [&str; 10] = [
     "wraith_event_kind_t",
     "wraith_file_status_t",
     "wraith_lost_reason_t",
@@ -35,6 +35,8 @@ const NUMBERS: [&str; 8] = [
     "wraith_offer_to_t",
     "wraith_on_conflict_t",
     "wraith_turn_t",
+    "wraith_callers_t",
+    "wraith_close_cause_t",
 ];
 
 /// Returns the header that belongs to the current sources.

@@ -92,6 +92,6 @@ class _HasEvents(Protocol):
 
 
 async def events(of: _HasEvents) -> AsyncIterator[_Event]:
-    """Yield the events of an `Offer`, a `Transfer` or a `Listener`, until its end."""
+    """Yield the events of an `Offer`, a `Transfer`, a `Listener` or a `Service`, until its end."""
     while (event := await of.next_event()) is not None:
         yield event

@@ -18,6 +18,11 @@ impl<'c> Output<'c> {
         Self { out, cap, len }
     }
 
+    /// Returns the size of the buffer.
+    pub fn cap(&self) -> usize {
+        self.cap
+    }
+
     /// Checks for room for `needed` bytes. If there is too little, writes `needed` to `*out_len`
     /// and fails. Must be called before any state changes.
     pub fn room(&self, needed: usize) -> Outcome {

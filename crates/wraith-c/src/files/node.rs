@@ -274,9 +274,10 @@ export!(
         })
     }
 
-    /// Cancels all transfers of the node, and waits until their peers are notified and received
-    /// data is stored, at most 5 s. Does not wait for callbacks. Transfers that start later fail
-    /// with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
+    /// Cancels all transfers of the node and all searches for services, and waits until their peers
+    /// are notified and received data is stored, at most 5 s. Does not wait for callbacks. Services
+    /// accept no more callers; raw connections stay open. Transfers and services that start later
+    /// fail with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
     /// callback.
     pub fn wraith_node_shutdown(node: wraith_node_t) -> Outcome {
         let node = node_runtime(node)?;
@@ -285,8 +286,9 @@ export!(
         node.wait_for(async move { closed.close().await })
     }
 
-    /// Frees the node. Its transfers continue until they are freed as well. Freeing the last of
-    /// them waits for at most two seconds until the peers are notified.
+    /// Frees the node. Its transfers, services, connections and streams continue until they are
+    /// freed as well. Freeing the last of them waits for at most two seconds until the peers are
+    /// notified.
     pub fn wraith_node_free(node: wraith_node_t) -> Outcome {
         NODES.free(node)
     }

@@ -59,7 +59,7 @@ pub struct wraith_offer_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_offer_options_t {}
 
-fn contact(node: &NodeRuntime, name: &str) -> Outcome<Contact> {
+pub(crate) fn contact(node: &NodeRuntime, name: &str) -> Outcome<Contact> {
     let name: ContactName = name.parse().map_err(|error: wraith::state::ContactNameError| {
         Failure::input(format!("this cannot be a contact's name: {error}"))
     })?;

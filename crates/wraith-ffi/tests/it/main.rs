@@ -1,5 +1,6 @@
 //! Tests of the interface for other languages, from the Rust side.
 
+mod connections;
 mod errors;
 mod events;
 mod foreign_threads;

@@ -15,7 +15,7 @@ use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::{Dialler, NotFound};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event_publisher::EventPublisher;
-use crate::fetch::decode_delivered_ticket;
+use crate::fetch::{Source, decode_delivered_ticket};
 use crate::join_code::join_once;
 use crate::node::Node;
 use crate::paths::addresses::nearest_first;
@@ -55,6 +55,18 @@ impl From<Ticket> for ServiceAddress {
 impl From<Code> for ServiceAddress {
     fn from(code: Code) -> Self {
         Self::Code(code)
+    }
+}
+
+impl std::str::FromStr for ServiceAddress {
+    type Err = Error;
+
+    /// Parses a code or the ticket of a service, as typed or pasted by a user.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Ok(match text.parse()? {
+            Source::Code(code) => Self::Code(code),
+            Source::Ticket(ticket) | Source::Invited(_, ticket) => Self::Ticket(ticket),
+        })
     }
 }
 

@@ -2,9 +2,10 @@
 //! [`Connection`] with streams and datagrams.
 //!
 //! ```text
-//!   role       the running service: its door, its codes, how it is found
-//!   connect    the other side: finds the service and dials it
-//!   pool       connections that many callers share
+//!   role            the running service: its door, its codes, how it is found
+//!   connect         the other side: finds the service and dials it
+//!   pool            connections that many callers share
+//!   shared_stream   a stream for several threads, as bindings of other languages need it
 //! ```
 //!
 //! A service is found as an offer is: by its ticket, by a code that delivers the ticket, or by a
@@ -17,6 +18,7 @@
 mod connect;
 mod pool;
 mod role;
+mod shared_stream;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use crate::node::Node;
 pub use self::connect::{ConnectBuilder, ServiceAddress};
 pub use self::pool::SharedConnection;
 pub(crate) use self::pool::{IDLE, Pool};
+pub use self::shared_stream::{ReadToEndError, SharedStream};
 
 /// Maximum length of a service's name in bytes.
 const NAME_BYTES_MAX: usize = 255;
@@ -227,6 +230,15 @@ impl Service {
                 return Some(connection);
             }
         }
+    }
+
+    /// Waits for the end of the service.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongCode`]: no code is valid any more, because of a wrong guess or its age, and
+    /// no peer has used one. The node's runtime ended, or the service failed.
+    pub async fn finished(&self) -> Result<(), Error> {
+        self.task.finished().await.map(|_| ())
     }
 
     /// Ends the service gracefully. Accepts no more callers, delivers the finished streams of its

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
-use wraith::{Capability, Cause, Connection, ErrorKind, Node, SecretIdentity, Service, Ticket};
+use wraith::{
+    Capability, Cause, CloseReason, Connection, ErrorKind, Node, ReadError, ReadToEndError,
+    SecretIdentity, Service, ServiceAddress, SharedStream, Ticket, WriteError,
+};
 use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig};
 
 use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
@@ -194,4 +197,100 @@ async fn a_service_that_is_started_again_keeps_its_ticket() {
     let (accepted, opened) = within(async { tokio::join!(second.accept(), open) }).await;
     assert_eq!(accepted.unwrap().peer(), connecting.id());
     drop(opened.unwrap());
+}
+
+/// Returns both ends of a stream on which the opening side has written `first`.
+async fn streams(
+    accepted: &Connection,
+    opened: &Connection,
+    first: &'static [u8],
+) -> (SharedStream, SharedStream) {
+    let one = SharedStream::new(within(opened.open_stream()).await.unwrap());
+    within(one.write(first.into())).await.unwrap();
+    (SharedStream::new(within(accepted.accept_stream()).await.unwrap()), one)
+}
+
+#[tokio::test]
+async fn a_shared_stream_is_read_in_parts_and_to_its_end_within_a_limit() {
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    let (reads, writes) = streams(&accepted, &opened, b"0123456789").await;
+    assert_eq!(within(reads.read(4)).await.unwrap(), b"0123");
+    assert_eq!(within(reads.read(0)).await.unwrap(), b"");
+    // A call that ends early keeps the received bytes for the next one.
+    let early = tokio::time::timeout(Duration::from_millis(50), reads.read_to_end(6)).await;
+    assert!(early.is_err());
+    within(writes.write(b"abc".as_slice().into())).await.unwrap();
+    writes.finish().unwrap();
+    within(writes.acked()).await.unwrap();
+    let error = within(reads.read_to_end(8)).await.unwrap_err();
+    assert_eq!(error, ReadToEndError::TooLong { max: 8 });
+    assert_eq!(within(reads.read(1)).await.unwrap(), b"4");
+    assert_eq!(within(reads.read_to_end(8)).await.unwrap(), b"56789abc");
+    assert_eq!(within(reads.read(8)).await.unwrap(), b"");
+    assert_eq!(writes.write(b"more".as_slice().into()).await, Err(WriteError::Finished));
+}
+
+#[tokio::test]
+async fn a_reset_and_a_stop_end_waiting_calls_at_both_sides() {
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    let (reads, writes) = streams(&accepted, &opened, b"x").await;
+    assert_eq!(within(reads.read(9)).await.unwrap(), b"x");
+    let reading = async { within(reads.read(9)).await };
+    let (read, ()) = tokio::join!(reading, async { writes.reset(0x123) });
+    assert_eq!(read, Err(ReadError::Reset(0x123)));
+    // A writer that fills the queue, and ends the wait itself; then a peer that does.
+    let (reads, writes) = streams(&accepted, &opened, b"x").await;
+    let fill = async || loop {
+        if let Err(error) = within(writes.write(vec![7; 1 << 20].into())).await {
+            return error;
+        }
+    };
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        reads.stop(0x321);
+    };
+    assert_eq!(tokio::join!(fill(), stop).0, WriteError::Stopped(0x321));
+    assert_eq!(within(reads.read(9)).await, Err(ReadError::Stopped));
+    let (reads, writes) = streams(&accepted, &opened, b"x").await;
+    let fill = async || loop {
+        if let Err(error) = within(writes.write(vec![7; 1 << 20].into())).await {
+            return error;
+        }
+    };
+    let reset = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        writes.reset(1);
+    };
+    assert_eq!(tokio::join!(fill(), reset).0, WriteError::Finished);
+    // A reader that stops itself while it waits.
+    drop(reads);
+    let (reads, _writes) = streams(&accepted, &opened, b"x").await;
+    assert_eq!(within(reads.read(9)).await.unwrap(), b"x");
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        reads.stop(1);
+    };
+    assert_eq!(tokio::join!(within(reads.read(9)), stop).0, Err(ReadError::Stopped));
+}
+
+#[tokio::test]
+async fn the_end_of_a_connection_reaches_a_shared_stream_with_its_reason() {
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    let (reads, writes) = streams(&accepted, &opened, b"x").await;
+    assert_eq!(within(reads.read(9)).await.unwrap(), b"x");
+    let close = async { accepted.close(0x155, "enough") };
+    let (error, ()) = tokio::join!(within(writes.read(9)), close);
+    let reason = CloseReason::Peer { code: 0x155, reason: "enough".to_owned() };
+    assert_eq!(error, Err(ReadError::ConnectionLost(reason)));
+    assert_eq!(within(reads.read(9)).await, Err(ReadError::ConnectionLost(CloseReason::Local)));
+}
+
+#[tokio::test]
+async fn a_code_and_a_ticket_of_a_service_are_told_apart_by_their_text() {
+    let service = within(node().serve().start()).await.unwrap();
+    let ticket = service.ticket().unwrap().to_string();
+    assert!(matches!(ticket.parse(), Ok(ServiceAddress::Ticket(_))));
+    assert!(matches!("7-crater-lemon".parse(), Ok(ServiceAddress::Code(_))));
+    let error = "hello".parse::<ServiceAddress>().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }

@@ -106,6 +106,7 @@ async fn a_wrong_code_burns_the_code_and_ends_the_service() {
     assert_eq!(error.kind(), ErrorKind::WrongCode, "{error}");
     event(&mut events, |event| matches!(event, Event::CodeBurned(_)).then_some(())).await;
     assert!(soon(service.accept()).await.is_none());
+    assert_eq!(soon(service.finished()).await.unwrap_err().kind(), ErrorKind::WrongCode);
 }
 
 #[tokio::test]

@@ -1,0 +1,209 @@
+//! A service: accepts raw connections of invited peers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use wraith::{Service, ServiceBuilder};
+
+use super::connection::{ConnectionEntry, wraith_connection_t};
+use super::wait;
+use crate::border::{Call, Plain, export};
+use crate::bytes::wraith_bytes_t;
+use crate::files::node::{NodeRuntime, node_runtime, switch, wraith_node_t};
+use crate::files::offer::WRAITH_ANY_NUMBER;
+use crate::files::transfer::WRAITH_FOREVER;
+use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_NOT_FOUND};
+use crate::status::{Failure, Outcome};
+use crate::table::{Kind, Table};
+
+/// A service.
+pub type wraith_service_t = u64;
+
+/// The peers that are invited to a service.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_callers_t {
+    /// Peers that use the code made for the service.
+    WRAITH_CALLERS_BY_CODE = 0,
+    /// Every peer that has the ticket.
+    WRAITH_CALLERS_BY_TICKET = 1,
+    /// All contacts of the node that know the name in the options.
+    WRAITH_CALLERS_CONTACTS = 2,
+}
+
+/// Options of a service. All zeros but `struct_size` is a service by code, for one peer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_serve_options_t {
+    /// `sizeof(wraith_serve_options_t)`.
+    pub struct_size: usize,
+    /// A `wraith_callers_t`.
+    pub callers: u32,
+    /// Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them can
+    /// connect any number of times.
+    pub uses: u32,
+    /// Lifetime of the code in seconds; 0 for one hour, or one day for any number of peers.
+    pub expires_s: u32,
+    /// 1 to give the service a socket of its own. Without this, the offers and services of the node
+    /// share one, so an observer of the network can see that they belong together.
+    pub isolated: u32,
+    /// Name of a service for contacts, which both sides know: 1 to 255 bytes.
+    pub name: wraith_bytes_t,
+    /// Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
+    /// node.
+    pub bind: wraith_bytes_t,
+}
+
+// SAFETY: integers, and pointers with lengths.
+unsafe impl Plain for wraith_serve_options_t {}
+
+static SERVICES: Table<ServiceEntry> = Table::new(Kind::Service);
+
+/// A service and the texts that lead to it.
+struct ServiceEntry {
+    code: Option<String>,
+    ticket: Option<String>,
+    address: String,
+    places: String,
+    /// Locked while a call waits for a connection; `None` after the service was closed.
+    service: Mutex<Option<Service>>,
+    /// Cancelled when the service is closed or freed.
+    freed: CancellationToken,
+    node: Arc<NodeRuntime>,
+}
+
+fn apply(
+    call: &Call,
+    mut builder: ServiceBuilder,
+    options: &wraith_serve_options_t,
+) -> Outcome<ServiceBuilder> {
+    builder = match options.callers {
+        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => match options.uses {
+            0 => builder.by_code(),
+            WRAITH_ANY_NUMBER => builder.callers(None),
+            uses => builder.callers(Some(uses)),
+        },
+        by if by == wraith_callers_t::WRAITH_CALLERS_BY_TICKET as u32 => builder.by_ticket(),
+        by if by == wraith_callers_t::WRAITH_CALLERS_CONTACTS as u32 => {
+            builder.for_contacts(call.text_field(options.name)?)
+        }
+        _ => return Err(Failure::input("a service is by code, by ticket or for contacts")),
+    };
+    if options.expires_s > 0 {
+        builder = builder.expires(Duration::from_secs(options.expires_s.into()));
+    }
+    if switch(options.isolated)? {
+        builder = builder.isolated();
+    }
+    let bind = call.text_field(options.bind)?;
+    if !bind.is_empty() {
+        let address: Result<SocketAddr, _> = bind.parse();
+        builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
+    }
+    Ok(builder)
+}
+
+export!(
+    /// Starts a service. Returns as soon as its code or ticket is available, and callers can
+    /// connect. `options` may be NULL.
+    pub fn wraith_serve(
+        call: &Call,
+        node: wraith_node_t,
+        options: Options<wraith_serve_options_t>,
+    ) -> Outcome<wraith_service_t> {
+        let node = node_runtime(node)?;
+        let builder = match options {
+            Some(options) => apply(call, node.node.serve(), &options)?,
+            None => node.node.serve().by_code(),
+        };
+        let service = node.wait_for(builder.start())??;
+        let places: Vec<_> = service.places().iter().map(ToString::to_string).collect();
+        SERVICES.insert(ServiceEntry {
+            code: service.code().map(ToString::to_string),
+            ticket: service.ticket().map(ToString::to_string),
+            address: service.address().to_string(),
+            places: places.join("\n"),
+            service: Mutex::new(Some(service)),
+            freed: CancellationToken::new(),
+            node,
+        })
+    }
+
+    /// Returns the code of a service, for people to say. `WRAITH_NOT_FOUND` if it has none.
+    pub fn wraith_service_code(service: wraith_service_t, out: Buffer) -> Outcome {
+        let service = SERVICES.get(service)?;
+        out.write(service.code.as_ref().ok_or_else(|| none("code"))?.as_bytes())
+    }
+
+    /// Returns the ticket of a service by ticket: a secret, valid for any peer that has it.
+    /// `WRAITH_NOT_FOUND` if it has none.
+    pub fn wraith_service_ticket(service: wraith_service_t, out: Buffer) -> Outcome {
+        let service = SERVICES.get(service)?;
+        out.write(service.ticket.as_ref().ok_or_else(|| none("ticket"))?.as_bytes())
+    }
+
+    /// Returns the listening address of a service, `IP:PORT`.
+    pub fn wraith_service_address(service: wraith_service_t, out: Buffer) -> Outcome {
+        let service = SERVICES.get(service)?;
+        out.write(service.address.as_bytes())
+    }
+
+    /// Returns the names of the meeting places at which peers with the code, or contacts, can find
+    /// the service, one a line. No bytes if there are none.
+    pub fn wraith_service_places(service: wraith_service_t, out: Buffer) -> Outcome {
+        let service = SERVICES.get(service)?;
+        out.write(service.places.as_bytes())
+    }
+
+    /// Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or
+    /// `WRAITH_FOREVER`).
+    ///
+    /// Returns `WRAITH_TIMED_OUT` if none came. `WRAITH_CANCELLED` if the service was closed or
+    /// freed, also meanwhile, or its node was shut down; `WRAITH_WRONG_CODE` if the code is no
+    /// longer valid and no peer has used it. A service keeps at most 64 connections that no call
+    /// has accepted.
+    pub fn wraith_service_accept(
+        service: wraith_service_t,
+        timeout_ms: u64,
+    ) -> Outcome<wraith_connection_t> {
+        let entry = SERVICES.get(service)?;
+        let closed = || Failure::new(WRAITH_CANCELLED, "the service was closed");
+        let connection = wait(timeout_ms, &entry.freed, async {
+            let mut service = entry.service.lock().await;
+            let service = service.as_mut().ok_or_else(closed)?;
+            match service.accept().await {
+                Some(connection) => Ok(connection),
+                None => Err(service.finished().await.map_or_else(Failure::from, |()| closed())),
+            }
+        })?;
+        ConnectionEntry::accepted(connection, &entry.node).insert()
+    }
+
+    /// Ends a service gracefully: it accepts no more callers, delivers the finished streams of all
+    /// its connections, also of accepted ones, and closes these connections. Waits for that, at
+    /// most 3 s. The handle must still be freed.
+    pub fn wraith_service_close(service: wraith_service_t) -> Outcome {
+        let entry = SERVICES.get(service)?;
+        // Ends the calls that hold the lock.
+        entry.freed.cancel();
+        let service = wait(WRAITH_FOREVER, &CancellationToken::new(), async {
+            Ok(entry.service.lock().await.take())
+        })?;
+        match service {
+            Some(service) => entry.node.wait_for(service.close()),
+            None => Ok(()),
+        }
+    }
+
+    /// Frees the service. It accepts no more callers; its connections stay open.
+    pub fn wraith_service_free(service: wraith_service_t) -> Outcome {
+        SERVICES.remove(service).map(|entry| entry.freed.cancel())
+    }
+);
+
+fn none(what: &str) -> Failure {
+    Failure::new(WRAITH_NOT_FOUND, format!("this service has no {what}"))
+}
