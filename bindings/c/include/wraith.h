@@ -484,7 +484,7 @@ typedef struct wraith_serve_options_t {
     // Name of a service for contacts, which both sides know: 1 to 255 bytes.
     struct wraith_bytes_t name;
     // Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
-    // node.
+    // node, where contacts look for it.
     struct wraith_bytes_t bind;
 } wraith_serve_options_t;
 

@@ -11,7 +11,7 @@ static const uint64_t OTHER_CODE = 0x1234567890;
 static wraith_service_t serve(wraith_node_t node, uint32_t callers)
 {
     wraith_serve_options_t options = {.struct_size = sizeof options, .callers = callers, .name = text("echo")};
-    if (callers != WRAITH_CALLERS_BY_CODE)
+    if (callers == WRAITH_CALLERS_BY_TICKET)
         options.bind = text("127.0.0.1:0");
     wraith_service_t service;
     OK(wraith_serve(node, &options, &service));
@@ -128,12 +128,16 @@ static void a_caller_gets_an_answer(uint32_t callers)
         know(serving, "anna", calling, text(""));
     wraith_service_t service = serve(serving, callers);
     wraith_connection_t caller, served;
-    uint8_t words[200];
+    uint8_t words[200] = {0};
     size_t len;
     OK(wraith_service_address(service, words, sizeof words, &len));
     if (callers == WRAITH_CALLERS_CONTACTS) {
-        wraith_bytes_t address = {words, len};
-        know(calling, "bob", serving, address);
+        // It listens on all addresses.
+        while (len > 0 && words[len - 1] != ':')
+            len--;
+        char address[32];
+        snprintf(address, sizeof address, "127.0.0.1:%s", (const char *)words + len);
+        know(calling, "bob", serving, text(address));
         const uint8_t *bob = (const uint8_t *)"bob", *name = (const uint8_t *)"echo";
         OK(wraith_connect_to_contact(calling, bob, 3, name, 4, 0, &caller));
         GIVES(WRAITH_NOT_FOUND, wraith_connect_to_contact(calling, bob, 2, name, 4, 0, &served));

@@ -147,8 +147,10 @@ async def test_a_code_is_used_once_and_a_wrong_one_ends_the_service() -> None:
 async def test_a_contact_is_found_by_the_name_of_its_service() -> None:
     anna, bob = new_node(), new_node()
     bob.add_contact(wraith.Contact(name="anna", node_id=anna.node_id()))
-    service = await serve(bob, wraith.Callers.CONTACTS("echo"), isolated=True)
-    anna.add_contact(wraith.Contact(name="bob", node_id=bob.node_id(), addresses=[service.address()]))
+    service = await serve(bob, wraith.Callers.CONTACTS("echo"))
+    # It listens on all addresses.
+    address = "127.0.0.1:" + service.address().rpartition(":")[2]
+    anna.add_contact(wraith.Contact(name="bob", node_id=bob.node_id(), addresses=[address]))
     options = wraith.ConnectOptions(timeout=SECOND)
     call = anna.connect(wraith.ServiceAddress.CONTACT("bob", "echo"), options)
     served, caller = await asyncio.gather(accepted(service), within(call))

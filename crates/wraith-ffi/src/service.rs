@@ -40,7 +40,8 @@ pub struct ServiceOptions {
     /// Lifetime of a code. Default: an hour, or a day for any number of peers.
     #[uniffi(default = None)]
     pub expires: Option<Duration>,
-    /// Local address and port of a socket for this service alone, instead of the node's.
+    /// Local address and port of a socket for this service alone, instead of the node's. Not for
+    /// [`Callers::Contacts`], who look for the socket of the node.
     #[uniffi(default = None)]
     pub listen: Option<String>,
     /// Gives the service a socket of its own. Without this, the offers and services of a node share
@@ -63,6 +64,8 @@ impl ServiceOptions {
         callers: Callers,
         listen: Option<&str>,
     ) -> Result<wraith::ServiceBuilder, WraithError> {
+        // Contacts look for the socket of the node.
+        let listen = listen.filter(|_| !matches!(callers, Callers::Contacts { .. }));
         service = match callers {
             Callers::Ticket => service.by_ticket(),
             Callers::Contacts { name } => service.for_contacts(name),

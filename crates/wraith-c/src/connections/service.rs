@@ -53,7 +53,7 @@ pub struct wraith_serve_options_t {
     /// Name of a service for contacts, which both sides know: 1 to 255 bytes.
     pub name: wraith_bytes_t,
     /// Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
-    /// node.
+    /// node, where contacts look for it.
     pub bind: wraith_bytes_t,
 }
 
