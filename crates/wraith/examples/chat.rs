@@ -4,7 +4,7 @@
 //! Each side sends its standard input and prints the received bytes, until both inputs have ended.
 
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
-use wraith::{Node, ServiceAddress};
+use wraith::{Node, Service, ServiceAddress};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,13 +22,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             // Whichever of the two a peer uses: both services share one socket.
             let mut by_ticket = node.serve().start().await?;
             println!("{}", by_ticket.ticket().expect("it is by ticket"));
-            let mut by_code = node.serve().by_code().start().await?;
-            println!("{}", by_code.code().expect("a short code is made at once"));
-            let connection = tokio::select! {
-                connection = by_ticket.accept() => connection,
-                connection = by_code.accept() => connection,
+            // Without a local network there is no code, and a wrong guess ends it.
+            let mut by_code = node.serve().by_code().start().await.ok();
+            if let Some(code) = by_code.as_ref().and_then(Service::code) {
+                println!("{code}");
+            }
+            let coded = async {
+                if let Some(service) = &mut by_code
+                    && let Some(connection) = service.accept().await
+                {
+                    return connection;
+                }
+                std::future::pending().await
             };
-            let connection = connection.ok_or("the service has ended")?;
+            let connection = tokio::select! {
+                connection = by_ticket.accept() => connection.ok_or("the service has ended")?,
+                connection = coded => connection,
+            };
             let (send, receive) = connection.accept_stream().await?;
             (connection, send, receive)
         }

@@ -123,7 +123,7 @@ fn the_messenger_of_every_language_has_less_than_150_lines_as_the_guide_says() {
         "c/examples/messenger.c",
         "kotlin/examples/messenger.kt",
         "python/examples/messenger.py",
-        "swift/examples/messenger.swift",
+        "swift/examples/messenger/messenger.swift",
     ] {
         let lines = document(&format!("bindings/{of}")).lines().count();
         assert!((50..150).contains(&lines), "{of} has {lines} lines");

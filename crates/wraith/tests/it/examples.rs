@@ -171,8 +171,10 @@ async fn two_chats_hear_each_other() {
     waiting.feed(b"yes\n".to_vec());
     assert_eq!(String::from_utf8(calling.output()).unwrap(), "yes\n");
     let said = String::from_utf8(waiting.rest(rest)).unwrap();
-    // The code, which is another way to the same program.
-    let (code, said) = said.split_once('\n').unwrap();
-    assert!(Code::looks_like(code), "{code:?}");
+    // The code is another way to the same program, if there is a local network.
+    let said = match said.split_once('\n') {
+        Some((code, said)) if Code::looks_like(code) => said,
+        _ => &said,
+    };
     assert_eq!(said, "[connected]\nis anybody there?\n");
 }
