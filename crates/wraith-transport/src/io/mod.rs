@@ -18,12 +18,13 @@
 //! Invariant: after every change of the core's state, the core's outputs are drained before the
 //! thread sleeps.
 
+mod doors;
 mod established;
 mod happy_eyeballs;
 mod movers;
 mod punching;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -33,6 +34,7 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use tracing::debug;
 use wraith_core::{CloseReason, ConnectionHandle, DoorId, Event, PathAddr, Time, code};
 
+use self::doors::OpenDoor;
 use self::established::Established;
 use self::happy_eyeballs::{Destination, HappyEyeballs, Outcome};
 pub(crate) use self::movers::Movers;
@@ -57,9 +59,9 @@ const ACCEPT_MAX: usize = 128;
 const BATCHES_PER_ROUND: usize = 32;
 /// Maximum number of live streams and connections with which callers run rounds of their own.
 const INLINE_STREAMS_MAX: usize = 4;
+const INLINE_CONNECTIONS_MAX: usize = 4;
 /// Batches of a caller's own round: a small message is one, and a large one leaves from the thread.
 const INLINE_BATCHES_MAX: usize = 2;
-const INLINE_CONNECTIONS_MAX: usize = 4;
 /// Back-off of a mover after a receive error that may persist.
 const RECV_BACKOFF: Duration = Duration::from_millis(10);
 /// Minimum sleep while a mover is full, such as the kernel's send buffer. The core's pacing timer
@@ -94,21 +96,6 @@ pub(crate) struct IoThread {
     /// Connections closed by this side, which may have to retransmit CLOSE, and their doors. Those
     /// closed by the peer need no answer.
     closing: Vec<(ConnectionHandle, DoorId)>,
-}
-
-/// A door that has not ended.
-struct OpenDoor {
-    shared: Arc<DoorShared>,
-    /// Set while the door closes: its connections end by this time.
-    close_deadline: Option<Time>,
-    /// The last handle was dropped.
-    released: bool,
-}
-
-impl OpenDoor {
-    fn new(shared: Arc<DoorShared>) -> Self {
-        Self { shared, close_deadline: None, released: false }
-    }
 }
 
 impl IoThread {
@@ -361,97 +348,12 @@ impl IoThread {
         }
     }
 
-    /// Returns the time by which the connections of a door end, if it closes.
-    fn closing_of(&self, door: DoorId) -> Option<Time> {
-        let of_door = self.doors.get(&door).and_then(|door| door.close_deadline);
-        self.close_deadline.or(of_door)
-    }
-
     fn on_endpoint_ready(&mut self, now: Time) {
         self.shared.clear_notification();
         for request in std::mem::take(&mut lock(&self.shared.state).requests) {
             self.punching.start(&mut self.core, &self.movers, now, request);
         }
         self.punching.apply_requests(&mut self.core, now);
-    }
-
-    fn on_door_ready(&mut self, now: Time, shared: &Arc<DoorShared>) {
-        shared.clear_notification();
-        let id = shared.id;
-        let (closing, released, unclaimed) = {
-            let mut state = lock(&shared.state);
-            if let Some(rules) = state.opening.take() {
-                self.core.open_door(id, rules);
-                self.doors.insert(id, OpenDoor::new(Arc::clone(shared)));
-            }
-            if let Some(admitted) = state.admitted.take() {
-                self.core.set_admitted(id, admitted);
-            }
-            if let Some(access_keys) = state.access_keys.take() {
-                self.core.set_access_keys(id, access_keys);
-            }
-            let gone = state.closing || state.released || state.accepts_no_more;
-            if state.accepts_no_more {
-                self.core.close_door(id);
-            }
-            let unclaimed =
-                if gone { std::mem::take(&mut state.accepted) } else { Default::default() };
-            (state.closing, state.released, unclaimed)
-        };
-        for shared in unclaimed {
-            lock(&shared.state).abandoned = true;
-            self.on_connection_ready(now, &shared);
-        }
-        let Some(door) = self.doors.get_mut(&id) else { return };
-        door.released |= released;
-        if closing || released {
-            self.core.close_door(id);
-        }
-        if closing && door.close_deadline.is_none() {
-            let deadline = now + CLOSE_WAIT_MAX;
-            door.close_deadline = Some(deadline);
-            let closes_all = id == DoorId::FIRST;
-            if closes_all {
-                self.close_deadline = Some(deadline);
-                self.doors.keys().for_each(|id| self.core.close_door(*id));
-            }
-            let is_ours = |shared: &ConnectionShared| closes_all || shared.door == id;
-            for i in (0..self.connecting.len()).rev() {
-                if is_ours(self.connecting[i].shared()) {
-                    let attempts = self.connecting.swap_remove(i);
-                    attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
-                }
-            }
-            let ours = self.established.iter().filter(|(_, of)| closes_all || of.door() == id);
-            let handles: Vec<_> = ours.map(|(handle, _)| *handle).collect();
-            handles.into_iter().for_each(|handle| self.visit(now, handle));
-        }
-    }
-
-    /// Ends the doors whose connections are over. The first door ends with the thread.
-    fn end_doors(&mut self, now: Time) {
-        let is_ending = |door: &OpenDoor| {
-            door.shared.id != DoorId::FIRST && (door.released || door.close_deadline.is_some())
-        };
-        if !self.doors.values().any(is_ending) {
-            return;
-        }
-        // Polling the timeout makes the core drop connections that are over.
-        let _ = self.core.poll_timeout();
-        self.prune_closing();
-        let Self { doors, established, connecting, closing, .. } = self;
-        let established = established.values().map(Established::door);
-        let connecting = connecting.iter().map(|attempts| attempts.shared().door);
-        let closing = closing.iter().map(|(_, door)| *door);
-        let live: HashSet<_> = established.chain(connecting).chain(closing).collect();
-        doors.retain(|id, door| {
-            let deadline = door.close_deadline.is_some_and(|deadline| now >= deadline);
-            let ends = is_ending(door) && (deadline || !live.contains(id));
-            if ends {
-                door.shared.update(|state| state.stopped = true);
-            }
-            !ends
-        });
     }
 
     /// Handles the core's events. Returns true if there were any.
