@@ -93,6 +93,10 @@ impl Presence {
         let shared = match current.upgrade().filter(|shared| shared.join()) {
             Some(shared) => shared,
             None => {
+                if let Some(ending) = current.upgrade() {
+                    // Its withdrawal would replace the new records.
+                    let _ = ending.ended.clone().wait_for(|ended| *ended).await;
+                }
                 let shared = Arc::new(Shared::start(paths.of_all_roles()).await?);
                 *current = Arc::downgrade(&shared);
                 shared
