@@ -15,6 +15,7 @@
 //! The dialler then sends a secret of the same invitation, on a stream of its own (SPEC §10.12). A
 //! dialler that does not send it gets nothing.
 
+mod callers;
 mod connect;
 mod pool;
 mod role;
@@ -180,7 +181,7 @@ pub struct Service {
     places: Vec<PlaceName>,
     missing: Vec<(PlaceName, PlaceError)>,
     connections: Receiver<Connection>,
-    queue: Arc<role::CallerQueue>,
+    queue: Arc<callers::CallerQueue>,
     /// The end of the service also closes the connections that it returned.
     closes_all: Arc<AtomicBool>,
     task: Task<()>,

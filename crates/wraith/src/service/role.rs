@@ -1,27 +1,24 @@
 //! The running service: its door, the codes that lead to it, and how contacts and holders of the
 //! ticket find it.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::ContactPair;
 use wraith_discovery::record::{TicketRecord, publish_ticket};
 use wraith_discovery::{
     Capability, Code, CodeAnnouncement, CodeEvent, MakeTicket, PlaceError, PlaceName, Ticket,
 };
-use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
-use wraith_transfer::{close, receive_dialler_hello};
+use wraith_transfer::close;
 use wraith_transport::{AccessKey, ClockDifference, Connection, Door, Role as PathRole};
 use zeroize::Zeroizing;
 
+use super::callers::{CallerQueue, PendingCallers, authorize};
 use super::{Invited, Service, ServiceBuilder, contact_secret};
 use crate::clock_reports::ClockReports;
 use crate::engine::codes::Codes;
@@ -36,13 +33,9 @@ use crate::node::{ANY_ADDRESS, KeyHistory, Node, reachable_places};
 use crate::paths::{Binding, Contacts, Presence, RelayReports, SocketPaths, node_ids, pairs_of};
 use crate::state::ALLOWED_MAX;
 
-/// Maximum number of callers that have not yet sent the secret of their invitation.
-const STRANGERS_MAX: usize = 64;
 /// Maximum number of connections that the user of the service has not accepted yet; further ones are
 /// closed.
 const WAITING_MAX: usize = 64;
-/// Maximum number of these connections with one peer.
-const WAITING_OF_ONE_MAX: usize = 8;
 
 /// Close reason sent to callers for which there is no room.
 const BUSY: &str = "too many callers at once";
@@ -185,55 +178,6 @@ impl Admitted {
 
     fn is_full(&self) -> bool {
         self.places.is_some_and(|places| self.peers.len() >= places as usize)
-    }
-}
-
-/// The connections that wait for the user of the service.
-///
-/// Invariant: one peer has at most [`WAITING_OF_ONE_MAX`] of them, so it leaves room for others.
-#[derive(Debug, Default)]
-pub(super) struct CallerQueue(Mutex<QueuedCallers>);
-
-#[derive(Debug, Default)]
-struct QueuedCallers {
-    waiting: HashMap<NodeId, usize>,
-    /// The current contacts, for a service for contacts.
-    admitted: Option<HashSet<NodeId>>,
-}
-
-impl CallerQueue {
-    fn lock(&self) -> MutexGuard<'_, QueuedCallers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts a connection, unless its peer has too many here.
-    fn enter(&self, peer: NodeId) -> bool {
-        let mut queue = self.lock();
-        let waiting = queue.waiting.entry(peer).or_default();
-        let has_room = *waiting < WAITING_OF_ONE_MAX;
-        *waiting += usize::from(has_room);
-        has_room
-    }
-
-    /// Uncounts a connection. Returns false, and closes it, if its peer is no longer invited.
-    pub(super) fn leave(&self, connection: &Connection) -> bool {
-        let mut queue = self.lock();
-        let peer = connection.peer();
-        if let Entry::Occupied(mut waiting) = queue.waiting.entry(peer) {
-            *waiting.get_mut() -= 1;
-            if *waiting.get() == 0 {
-                waiting.remove();
-            }
-        }
-        let is_invited = queue.admitted.as_ref().is_none_or(|admitted| admitted.contains(&peer));
-        if !is_invited {
-            connection.close(close::OTHER, "");
-        }
-        is_invited
-    }
-
-    fn admit_only(&self, contacts: HashSet<NodeId>) {
-        self.lock().admitted = Some(contacts);
     }
 }
 
@@ -542,37 +486,5 @@ impl Invitation {
         let access_key = AccessKey::of_pair(&secret, server);
         let (first, _) = secret.split_first_chunk().expect("16 of 32 bytes");
         Self { access_key, secret: Capability::from_bytes(*first) }
-    }
-}
-
-/// Returns the connection if its peer sends the right secret in time.
-async fn authorize(connection: Connection, secret: Capability) -> Option<Connection> {
-    let received =
-        timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
-    let is_right = Capability::from_bytes(received) == secret;
-    if !is_right {
-        connection.close(close::WRONG_SECRET, "");
-    }
-    is_right.then_some(connection)
-}
-
-/// Callers that have not sent the secret yet. A new caller evicts the oldest. A legitimate caller
-/// needs one round trip, so silent strangers cannot keep it out.
-#[derive(Debug, Default)]
-struct PendingCallers {
-    tasks: JoinSet<Option<Connection>>,
-    oldest_first: VecDeque<AbortHandle>,
-}
-
-impl PendingCallers {
-    fn add(&mut self, caller: impl Future<Output = Option<Connection>> + Send + 'static) {
-        self.oldest_first.retain(|task| !task.is_finished());
-        if self.oldest_first.len() >= STRANGERS_MAX
-            && let Some(oldest) = self.oldest_first.pop_front()
-        {
-            // Dropping the task drops its connection, which closes it.
-            oldest.abort();
-        }
-        self.oldest_first.push_back(self.tasks.spawn(caller));
     }
 }
