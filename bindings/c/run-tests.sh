@@ -17,6 +17,8 @@ installed="$work/prefix/lib"
 shared="-L$installed -lwraith_c -Wl,-rpath,$installed -pthread"
 static="$library/libwraith_c.a -pthread -ldl -lm"
 skipped=0
+# Seconds after which a test counts as stuck.
+limit=300
 
 step() { echo "== $*"; }
 skip() { echo "skipped: $*"; skipped=$((skipped + 1)); }
@@ -34,10 +36,10 @@ run() {
     *) set -- "$@" "$program" ;;
     esac
     code=0
-    timeout 300 "$@" || code=$?
+    timeout $limit "$@" || code=$?
     case $code in
     0) ;;
-    124) echo "$name did not end within 300 s" >&2; exit 1 ;;
+    124) echo "$name did not end within $limit s" >&2; exit 1 ;;
     *) echo "$name failed with exit code $code" >&2; exit 1 ;;
     esac
 }
@@ -125,12 +127,14 @@ step "valgrind"
 if has valgrind; then
     # valgrind reports by cpuid that it lacks AVX-512, so the library uses the portable code. It runs one thread at a time:
     # without a fair schedule, a thread that waits for another may wait for minutes.
-    # Fewer, because each takes long here.
+    # Fewer, because each takes long here: up to 20 s of one processor, of which other work may leave a twentieth.
     export WRAITH_TEST_STOPS=2
+    limit=1200
     for test in $tests; do
         run "$work/$test" "$test" valgrind --quiet --fair-sched=try --error-exitcode=9 --leak-check=full --trace-children=yes
     done
     unset WRAITH_TEST_STOPS
+    limit=300
 else
     skip "valgrind: it is not installed (apt install valgrind)"
 fi
