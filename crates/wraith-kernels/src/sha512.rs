@@ -16,15 +16,7 @@
 //! Other processors use AWS-LC. The portable twin is here too.
 #![allow(unsafe_code)]
 
-/// Returns the processor features in use, or `None` without the kernel.
-#[must_use]
-pub fn features() -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if x86::KERNEL.is_available() {
-        return Some(x86::KERNEL.features());
-    }
-    None
-}
+crate::detect::features!(x86::KERNEL);
 
 /// Absorbs `blocks`, whole blocks of 128 bytes. Returns `false`, with nothing absorbed, without the
 /// kernel.
@@ -167,7 +159,7 @@ pub(crate) mod x86 {
 
     use super::{K, portable};
     use crate::detect::{Kernel, Purpose, needs};
-    use crate::self_test::Inputs;
+    use crate::self_test::compresses_as;
 
     /// Computes a round. `h` becomes the new `e`, and `d` the new `a`.
     ///
@@ -218,14 +210,9 @@ pub(crate) mod x86 {
         Kernel::new("SHA-512", needs::AVX512_BMI2, Purpose::Bulk, self_test);
 
     fn self_test() -> bool {
-        let data: [u8; 512] = Inputs::new().bytes();
-        (1..=4).all(|blocks| {
-            let data = &data[..128 * blocks];
-            let (mut state, mut expected) = ([blocks as u64; 8], [blocks as u64; 8]);
-            portable(&mut expected, data);
+        compresses_as::<u64, 128>(portable, |state, blocks| {
             // SAFETY: the processor has the instructions when a self-test runs.
-            unsafe { compress(&mut state, data) };
-            state == expected
+            unsafe { compress(state, blocks) }
         })
     }
 
@@ -344,20 +331,17 @@ pub(crate) mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::bytes;
+    use crate::tests::{same_at_every_length, unchecked};
 
     #[test]
     fn every_number_of_blocks_at_every_alignment_is_as_the_portable_code_has_it() {
-        let data = bytes(128 * 40 + 8);
-        for blocks in 0..=40 {
-            let data = &data[blocks % 8..][..128 * blocks];
-            let (mut expected, mut state) = ([blocks as u64; 8], [blocks as u64; 8]);
-            portable(&mut expected, data);
-            if !compress(&mut state, data) {
-                return crate::tests::unchecked("this processor has no AVX-512");
+        same_at_every_length::<u64, 128>(40, portable, |state, data| {
+            let is_done = compress(state, data);
+            if !is_done {
+                unchecked("this processor has no AVX-512");
             }
-            assert_eq!(state, expected, "{blocks} blocks");
-        }
+            is_done
+        });
     }
 
     /// SHA-512 of "abc", a message of one block.
