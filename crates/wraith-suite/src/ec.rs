@@ -10,7 +10,6 @@
 
 mod curve;
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use wraith_aws_lc::ec as aws;
@@ -33,11 +32,7 @@ pub(crate) struct PrivateKey {
     point: OnceLock<Vec<u8>>,
 }
 
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKey").field("curve", &self.curve).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PrivateKey, curve);
 
 impl PrivateKey {
     /// Generates a key. Returns `None` if there is no memory.
@@ -127,11 +122,7 @@ pub(crate) struct PublicKey {
     point: Vec<u8>,
 }
 
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicKey").field("curve", &self.curve).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PublicKey, curve);
 
 impl PublicKey {
     /// Returns the key of `point`, or `None` if it is not a point of the curve.

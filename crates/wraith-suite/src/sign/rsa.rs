@@ -79,14 +79,16 @@ impl SigningKey {
 
     /// Parses an RSAPrivateKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PrivateKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Self::of(scheme, rsa::PrivateKey::from_pkcs1(der))
     }
 
     /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PrivateKey::from_pkcs8(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Self::of(scheme, rsa::PrivateKey::from_pkcs8(der))
+    }
+
+    fn of(scheme: Scheme, key: Option<rsa::PrivateKey>) -> Result<Self, SignError> {
+        Ok(Self { scheme, key: key.ok_or(scheme.invalid_key())? })
     }
 
     /// Returns the public key.
@@ -135,14 +137,16 @@ pub struct VerifyingKey {
 impl VerifyingKey {
     /// Parses an RSAPublicKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PublicKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Self::of(scheme, rsa::PublicKey::from_pkcs1(der))
     }
 
     /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PublicKey::from_spki(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Self::of(scheme, rsa::PublicKey::from_spki(der))
+    }
+
+    fn of(scheme: Scheme, key: Option<rsa::PublicKey>) -> Result<Self, SignError> {
+        Ok(Self { scheme, key: key.ok_or(scheme.invalid_key())? })
     }
 }
 
