@@ -16,6 +16,18 @@
 //! Other processors use AWS-LC. The portable twin is here too.
 #![allow(unsafe_code)]
 
+/// The initial state (FIPS 180-4 §5.3.5).
+pub const INITIAL: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];
+
 crate::detect::features!(x86::KERNEL);
 
 /// Absorbs `blocks`, whole blocks of 128 bytes. Returns `false`, with nothing absorbed, without the
@@ -350,16 +362,6 @@ mod tests {
         let mut block = [0; 128];
         block[..4].copy_from_slice(b"abc\x80");
         block[127] = 24;
-        let initial = [
-            0x6a09_e667_f3bc_c908,
-            0xbb67_ae85_84ca_a73b,
-            0x3c6e_f372_fe94_f82b,
-            0xa54f_f53a_5f1d_36f1,
-            0x510e_527f_ade6_82d1,
-            0x9b05_688c_2b3e_6c1f,
-            0x1f83_d9ab_fb41_bd6b,
-            0x5be0_cd19_137e_2179,
-        ];
         let expected = [
             0xddaf_35a1_9361_7aba,
             0xcc41_7349_ae20_4131,
@@ -370,7 +372,7 @@ mod tests {
             0x454d_4423_643c_e80e,
             0x2a9a_c94f_a54c_a49f,
         ];
-        let (mut state, mut twin) = (initial, initial);
+        let (mut state, mut twin) = (INITIAL, INITIAL);
         portable(&mut twin, &block);
         assert_eq!(twin, expected);
         if compress(&mut state, &block) {

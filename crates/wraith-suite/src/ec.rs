@@ -23,6 +23,34 @@ use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 pub use curve::Curve;
 pub(crate) use curve::CurveExt;
 
+/// Implements the constructors of a private key of an operation. The module has a function
+/// `algorithm` of the curve.
+macro_rules! constructors {
+    ($key:ident, $error:ident, $invalid:ident) => {
+        impl $key {
+            /// Generates a key.
+            pub fn generate(curve: Curve) -> Result<Self, $error> {
+                let made = $crate::ec::PrivateKey::generate(curve);
+                made.map(Self).ok_or($error::Failed { algorithm: algorithm(curve) })
+            }
+
+            /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero
+            /// and below the order.
+            pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, $error> {
+                let invalid = $error::$invalid { algorithm: algorithm(curve) };
+                $crate::ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)
+            }
+
+            /// Parses a key in PKCS #8 (DER).
+            pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, $error> {
+                let invalid = $error::$invalid { algorithm: algorithm(curve) };
+                $crate::ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
+            }
+        }
+    };
+}
+pub(crate) use constructors;
+
 /// A private key with its public half.
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
