@@ -130,29 +130,27 @@ pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) ->
 /// Explains a private key (PKCS #8) of an unexpected or unknown algorithm.
 pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
     let is_of = |each: &sign::Algorithm| each.signing_key_pkcs8(der).is_ok();
-    if let Some(failure) = another(path, algorithm, is_of) {
-        return failure;
-    }
-    let info = PrivateKeyInfo::from_der(der).ok();
-    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
-        let inside = EcPrivateKey::from_der(info.private_key).ok();
-        let point = info.public_key.or(inside.and_then(|key| key.point));
-        return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
-    }
-    unknown(path, info.map(|info| info.algorithm), "a private key")
+    another(path, algorithm, is_of).unwrap_or_else(|| {
+        let info = PrivateKeyInfo::from_der(der).ok();
+        if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+            let inside = EcPrivateKey::from_der(info.private_key).ok();
+            let point = info.public_key.or(inside.and_then(|key| key.point));
+            return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
+        }
+        unknown(path, info.map(|info| info.algorithm), "a private key")
+    })
 }
 
 /// Explains a public key (SubjectPublicKeyInfo) of an unexpected or unknown algorithm.
 pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
     let is_of = |each: &sign::Algorithm| each.verifying_key_spki(der).is_ok();
-    if let Some(failure) = another(path, algorithm, is_of) {
-        return failure;
-    }
-    let info = SubjectPublicKeyInfo::from_der(der).ok();
-    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
-        return of_a_curve(path, &info.algorithm, Some(info.key), EC_PUBLIC);
-    }
-    unknown(path, info.map(|info| info.algorithm), "a public key")
+    another(path, algorithm, is_of).unwrap_or_else(|| {
+        let info = SubjectPublicKeyInfo::from_der(der).ok();
+        if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+            return of_a_curve(path, &info.algorithm, Some(info.key), EC_PUBLIC);
+        }
+        unknown(path, info.map(|info| info.algorithm), "a public key")
+    })
 }
 
 /// Explains a key whose algorithm cannot do `kind`.
