@@ -30,8 +30,8 @@ impl CipherJob<'_> {
         self.start().map(drop)
     }
 
-    /// Starts the cipher for a stream. A mode of data units gets the whole text as one unit, applies
-    /// `to_unit` to it, and has no stream.
+    /// Starts the cipher for a stream. A mode of data units gets the whole text as one unit,
+    /// applies `to_unit` to it, and has no stream.
     fn stream(
         &self,
         input: &mut Input,
