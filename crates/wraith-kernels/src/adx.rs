@@ -108,8 +108,8 @@ macro_rules! add_upper_half {
     };
 }
 
-/// Runs the text of a product of `$a`, whose pointer is in rsi, and reduces the result. `$rdi` is the
-/// operand rdi.
+/// Runs the text of a product of `$a`, whose pointer is in rsi, and reduces the result. `$rdi` is
+/// the operand rdi.
 macro_rules! reduced {
     ($product:ident, $reduce:ident, $a:ident, $($rdi:tt)*) => {{
         let mut out = [0; 4];

@@ -34,8 +34,8 @@ macro_rules! constructors {
                 made.map(Self).ok_or($error::Failed { algorithm: algorithm(curve) })
             }
 
-            /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero
-            /// and below the order.
+            /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than
+            /// zero and below the order.
             pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, $error> {
                 let invalid = $error::$invalid { algorithm: algorithm(curve) };
                 $crate::ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)

@@ -378,9 +378,9 @@ fn is_test(path: &str) -> bool {
         let declaration = format!("fn {name}(");
         let is_test = |at: usize| lines[at.saturating_sub(3)..at].contains(&"#[test]");
         // A line of `published!`.
-        let of_file = format!("{name}: check");
+        let of_file = format!("{name}:");
         let mut numbered = lines.iter().enumerate();
-        lines.iter().any(|line| line.starts_with(&of_file))
+        code.contains("published! {") && lines.iter().any(|line| line.starts_with(&of_file))
             || numbered.any(|(at, line)| line.starts_with(&declaration) && is_test(at))
     })
 }

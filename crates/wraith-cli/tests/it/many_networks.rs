@@ -36,8 +36,7 @@ fn sent_over(cable: &Cable, place: &[&str]) -> Outcome {
     receive.args(["receive", "--json", "--yes", "--lan", "all", "-o"]).arg(world.target());
     Process::start("receive", &mut cable.at(1, receive.arg(wanted))).succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
-    let sent = sender.succeed();
-    sent
+    sender.succeed()
 }
 
 fn notes(outcome: &Outcome) -> Vec<&str> {

@@ -83,14 +83,14 @@ fn whole_files(here: &Path, there: &Path) -> u64 {
     count
 }
 
-/// A source, and a target on a disk of its own, which is unmounted first.
+/// A source, and a target on a disk of its own, which is bound last to be unmounted first.
 struct Cuts {
-    disk: Disk,
-    _shelf: Shelf,
     world: World,
     root: PathBuf,
     /// For an image of the disk at a cut.
     copy: PathBuf,
+    _shelf: Shelf,
+    disk: Disk,
 }
 
 impl Cuts {
@@ -100,18 +100,19 @@ impl Cuts {
         let disk = disk(on, &world.target(), shelf.path())?;
         let (root, copy) = (world.source().join("tree"), shelf.path().join("copy.img"));
         make_source(&root);
-        Some(Self { disk, _shelf: shelf, world, root, copy })
+        Some(Self { world, root, copy, _shelf: shelf, disk })
     }
 }
 
 cases! {
     confirmed_files_are_on_disk_when_the_sender_exits: cut_at_the_exit(FileSystem::Ext4);
     confirmed_files_are_on_disk_when_the_sender_exits_with_xfs: cut_at_the_exit(FileSystem::Xfs);
-    confirmed_files_are_on_disk_when_the_sender_exits_with_btrfs: cut_at_the_exit(FileSystem::Btrfs);
+    confirmed_files_are_on_disk_when_the_sender_exits_with_btrfs:
+        cut_at_the_exit(FileSystem::Btrfs);
 }
 
 fn cut_at_the_exit(on: FileSystem) {
-    let Some(Cuts { world, disk, root, copy, .. }) = &Cuts::new(on) else { return };
+    let Some(Cuts { world, root, copy, _shelf, disk }) = Cuts::new(on) else { return };
     for _ in 0..cuts(on) {
         let mut sender = world.send(&[&root]);
         let mut receiver = world.receive(&sender.ticket());
@@ -129,13 +130,16 @@ fn cut_at_the_exit(on: FileSystem) {
 }
 
 cases! {
-    a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched: cut_at_any_moment(FileSystem::Ext4);
-    a_power_cut_at_any_moment_leaves_nothing_half_written_with_xfs: cut_at_any_moment(FileSystem::Xfs);
-    a_power_cut_at_any_moment_leaves_nothing_half_written_with_btrfs: cut_at_any_moment(FileSystem::Btrfs);
+    a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched:
+        cut_at_any_moment(FileSystem::Ext4);
+    a_power_cut_at_any_moment_leaves_nothing_half_written_with_xfs:
+        cut_at_any_moment(FileSystem::Xfs);
+    a_power_cut_at_any_moment_leaves_nothing_half_written_with_btrfs:
+        cut_at_any_moment(FileSystem::Btrfs);
 }
 
 fn cut_at_any_moment(on: FileSystem) {
-    let Some(Cuts { world, disk, root, copy, .. }) = &Cuts::new(on) else { return };
+    let Some(Cuts { world, root, copy, _shelf, disk }) = Cuts::new(on) else { return };
     let mut random = Random::fresh();
     let mut mid_way = 0;
     for _ in 0..cuts(on) {

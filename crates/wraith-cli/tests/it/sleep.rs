@@ -83,7 +83,8 @@ cases! {
 }
 
 cases! {
-    a_sender_that_is_started_again_elsewhere_is_found_by_the_receiver_that_waits: started_elsewhere(false);
+    a_sender_that_is_started_again_elsewhere_is_found_by_the_receiver_that_waits:
+        started_elsewhere(false);
     a_sender_that_is_started_again_elsewhere_is_found_with_the_old_ticket: started_elsewhere(true);
 }
 

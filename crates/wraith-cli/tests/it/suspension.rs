@@ -242,6 +242,8 @@ cases! {
     a_receiver_that_was_suspended_goes_on: at_random_moments(Way::Ticket, Sleeper::Receiver);
     a_listener_that_was_suspended_goes_on: at_random_moments(Way::Listener, Sleeper::Receiver);
     a_caller_that_was_suspended_goes_on: at_random_moments(Way::Listener, Sleeper::Sender);
-    a_sender_behind_a_relay_that_was_suspended_goes_on: at_random_moments(Way::Relay, Sleeper::Sender);
-    a_receiver_behind_a_relay_that_was_suspended_goes_on: at_random_moments(Way::Relay, Sleeper::Receiver);
+    a_sender_behind_a_relay_that_was_suspended_goes_on:
+        at_random_moments(Way::Relay, Sleeper::Sender);
+    a_receiver_behind_a_relay_that_was_suspended_goes_on:
+        at_random_moments(Way::Relay, Sleeper::Receiver);
 }

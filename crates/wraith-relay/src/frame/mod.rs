@@ -64,7 +64,8 @@ pub fn put_datagram(out: &mut Vec<u8>, id: WireId, datagram: &[u8]) {
     });
 }
 
-/// Reads a whole frame without its length. `control` reads a frame that is no datagram, by its type.
+/// Reads a whole frame without its length. `control` reads a frame that is no datagram, by its
+/// type.
 fn read<'a, F>(
     bytes: &'a [u8],
     of_datagram: impl FnOnce(WireId, &'a [u8]) -> F,

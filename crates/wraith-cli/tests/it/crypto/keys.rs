@@ -89,6 +89,8 @@ fn a_file_that_is_no_key_is_reported_with_the_command_that_makes_one() {
         ("text", b"some text"),
         ("odd", b"0011223"),
         ("short", b"0011"),
+        ("binary", &[0xff; 40]),
+        ("large", &[b'0'; 100_000]),
         ("pem", b"-----BEGIN PRIVATE KEY-----\nTUFO\n-----END PRIVATE KEY-----\n"),
     ]);
     for name in ["odd", "short", "binary", "large", "text", "pem"] {

@@ -7,10 +7,7 @@ use crate::support::skipped;
 
 /// Returns a bench with a text, or `None` without OpenSSL 3.
 fn bench_with_text() -> Option<Bench> {
-    has_openssl().then(|| {
-        let bench = Bench::with(&[("text", b"text")]);
-        bench
-    })
+    has_openssl().then(|| Bench::with(&[("text", b"text")]))
 }
 
 /// Returns whether `openssl` of version 3 or later is installed.

@@ -35,8 +35,8 @@ impl World {
         self.contact(side, &words).expect_exit(0);
     }
 
-    /// Sends `film` by ticket, and saves each side as a contact of the other: the receiver as bob, the
-    /// sender as anna. Returns the sender's end.
+    /// Sends `film` by ticket, and saves each side as a contact of the other: the receiver as bob,
+    /// the sender as anna. Returns the sender's end.
     pub fn become_contacts(&self, film: &Path) -> Outcome {
         let mut sender = self.send_with(&[film], &["--save-as", "bob"]);
         self.receive_with(&sender.ticket(), &["--save-as", "anna"]).succeed();

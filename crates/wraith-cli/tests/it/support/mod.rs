@@ -242,8 +242,8 @@ pub fn expect_arrival(receiver: Process, sender: Process, source: &Path, folder:
     tree::assert_same(source, &folder.join(source.file_name().unwrap()));
 }
 
-/// Sends a file `film.mov` by ticket in a world of its own, with more arguments. Returns the path of
-/// the file, the sender, and the ticket, too.
+/// Sends a file `film.mov` by ticket in a world of its own, with more arguments. Returns the path
+/// of the file, the sender, and the ticket, too.
 pub fn offering(len: usize, more: &[&str]) -> (World, PathBuf, Process, String) {
     let (world, film) = World::with_file("film.mov", 1, len);
     let mut sender = world.send_with(&[&film], more);
@@ -251,8 +251,8 @@ pub fn offering(len: usize, more: &[&str]) -> (World, PathBuf, Process, String) 
     (world, film, sender, ticket)
 }
 
-/// Sends a file `film.mov` by code in a world and a network of its own, with more arguments. Returns
-/// the path of the file, the sender, and the code, too.
+/// Sends a file `film.mov` by code in a world and a network of its own, with more arguments.
+/// Returns the path of the file, the sender, and the code, too.
 pub fn sending(len: usize, more: &[&str]) -> (OwnNetwork, World, PathBuf, Process, String) {
     let network = lan::own_network();
     let (world, film) = World::with_file("film.mov", 1, len);

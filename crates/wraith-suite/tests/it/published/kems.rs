@@ -89,6 +89,7 @@ fn check_modulus(fields: &[&'static str]) -> Result<(), String> {
 published! {
     openssl_s_kems_come_out: check("openssl/kems.txt", 492);
     cctv_s_unlucky_samples_of_ml_kem_come_out: check("cctv/ml_kem.txt", 6);
-    coefficients_that_are_not_below_the_modulus_are_refused_everywhere: check_modulus("cctv/ml_kem_moduli.txt", 2595);
+    coefficients_that_are_not_below_the_modulus_are_refused_everywhere:
+        check_modulus("cctv/ml_kem_moduli.txt", 2595);
     x_wing_comes_out_as_boringssl_s: check("boringssl/kems.txt", 56);
 }

@@ -62,9 +62,11 @@ fn check_generated(fields: &[&'static str]) -> Result<(), String> {
 
 published! {
     openssl_s_pairs_belong_together: check("openssl/pairs.txt", 200);
-    keys_of_openssl_s_seeds_are_the_published_ones: check_generated("openssl/generated_keys.txt", 195);
+    keys_of_openssl_s_seeds_are_the_published_ones:
+        check_generated("openssl/generated_keys.txt", 195);
     pairs_of_cavp_and_aws_lc_belong_together: check("aws_lc/pairs.txt", 648);
-    keys_of_boringssl_s_seeds_are_the_published_ones: check_generated("boringssl/generated_keys.txt", 95);
+    keys_of_boringssl_s_seeds_are_the_published_ones:
+        check_generated("boringssl/generated_keys.txt", 95);
     botan_s_pairs_belong_together: check("botan/pairs.txt", 164);
     sm2_keys_of_tongsuo_belong_together: check("tongsuo/pairs.txt", 11);
 }
