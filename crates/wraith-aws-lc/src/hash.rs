@@ -129,37 +129,34 @@ pub fn compress_sha_256(state: &mut [u32; 8], blocks: &[u8]) {
     unsafe { aws::SHA256_TransformBlocks(state.as_mut_ptr(), blocks.as_ptr(), blocks.len() / 64) };
 }
 
-/// Absorbs `blocks`, whole blocks of 128 bytes, into a state of SHA-512.
+/// Defines a function that absorbs whole blocks into a state.
 #[cfg(feature = "suite")]
-pub fn compress_sha_512(state: &mut [u64; 8], blocks: &[u8]) {
-    let mut context = aws::SHA512_CTX { h: *state, Nl: 0, Nh: 0, p: [0; 128], num: 0, md_len: 64 };
-    // SAFETY: the context has no pending data, and `blocks` is readable for its length.
-    unsafe { aws::SHA512_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
-    *state = context.h;
-    context.h.zeroize();
+macro_rules! compress {
+    ($name:ident, $hash:literal, $state:ty, $update:ident, $context:ident { $($rest:tt)* }) => {
+        #[doc = concat!("Absorbs `blocks`, whole ones, into a state of ", $hash, ".")]
+        #[inline]
+        pub fn $name(state: &mut $state, blocks: &[u8]) {
+            let mut context = aws::$context { h: *state, Nl: 0, Nh: 0, num: 0, $($rest)* };
+            // SAFETY: the context has no pending data, and `blocks` is readable for its length.
+            unsafe { aws::$update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
+            *state = context.h;
+            context.h.zeroize();
+        }
+    };
 }
 
-/// Absorbs `blocks`, whole blocks of 64 bytes, into a state of SHA-1.
 #[cfg(feature = "suite")]
-#[inline]
-pub fn compress_sha_1(state: &mut [u32; 5], blocks: &[u8]) {
-    let mut context = aws::SHA_CTX { h: *state, Nl: 0, Nh: 0, data: [0; 64], num: 0 };
-    // SAFETY: as above.
-    unsafe { aws::SHA1_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
-    *state = context.h;
-    context.h.zeroize();
-}
-
-/// Absorbs `blocks`, whole blocks of 64 bytes, into a state of MD5.
+compress!(
+    compress_sha_512,
+    "SHA-512",
+    [u64; 8],
+    SHA512_Update,
+    SHA512_CTX { p: [0; 128], md_len: 64 }
+);
 #[cfg(feature = "suite")]
-#[inline]
-pub fn compress_md5(state: &mut [u32; 4], blocks: &[u8]) {
-    let mut context = aws::MD5_CTX { h: *state, Nl: 0, Nh: 0, data: [0; 64], num: 0 };
-    // SAFETY: as above.
-    unsafe { aws::MD5_Update(&mut context, blocks.as_ptr().cast(), blocks.len()) };
-    *state = context.h;
-    context.h.zeroize();
-}
+compress!(compress_sha_1, "SHA-1", [u32; 5], SHA1_Update, SHA_CTX { data: [0; 64] });
+#[cfg(feature = "suite")]
+compress!(compress_md5, "MD5", [u32; 4], MD5_Update, MD5_CTX { data: [0; 64] });
 
 #[cfg(test)]
 mod tests {

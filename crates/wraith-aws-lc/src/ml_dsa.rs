@@ -1,6 +1,7 @@
 //! ML-DSA (FIPS 204), pure and hedged. A secret key is its 32-byte seed ξ. A context has at most 255
 //! bytes.
 
+use std::ffi::c_int;
 use std::ptr;
 
 use aws_lc_sys as aws;
@@ -99,11 +100,7 @@ impl Key {
     #[must_use]
     pub fn public(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.set.public_key_bytes()];
-        let (key, mut len) = (self.key.as_ptr(), bytes.len());
-        // SAFETY: the key is live, and `bytes` has room for `len` bytes.
-        let written =
-            unsafe { aws::EVP_PKEY_get_raw_public_key(key, bytes.as_mut_ptr(), &mut len) };
-        assert_eq!((written, len), (1, bytes.len()), "a key has its public half");
+        self.write_raw(aws::EVP_PKEY_get_raw_public_key, &mut bytes);
         bytes
     }
 
@@ -114,12 +111,20 @@ impl Key {
     #[must_use]
     pub fn expanded(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(vec![0; self.set.expanded_bytes()]);
-        let (key, mut len) = (self.key.as_ptr(), bytes.len());
-        // SAFETY: the key is live, and `bytes` has room for `len` bytes.
-        let written =
-            unsafe { aws::EVP_PKEY_get_raw_private_key(key, bytes.as_mut_ptr(), &mut len) };
-        assert_eq!((written, len), (1, bytes.len()), "a key of a seed has been expanded");
+        self.write_raw(aws::EVP_PKEY_get_raw_private_key, &mut bytes);
         bytes
+    }
+
+    /// Fills `out` with the half of the key that `get` writes.
+    fn write_raw(
+        &self,
+        get: unsafe extern "C" fn(*const aws::EVP_PKEY, *mut u8, *mut usize) -> c_int,
+        out: &mut [u8],
+    ) {
+        let mut len = out.len();
+        // SAFETY: the key is live, and `out` has room for `len` bytes.
+        let written = unsafe { get(self.key.as_ptr(), out.as_mut_ptr(), &mut len) };
+        assert_eq!((written, len), (1, out.len()), "the key has this half");
     }
 
     /// Signs `message` in `context`. `None` if out of memory, or if the key is a public key.

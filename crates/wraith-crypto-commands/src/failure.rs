@@ -20,7 +20,8 @@ pub enum Exit {
 }
 
 /// The result of a command that did not do everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     /// Kind of failure.
     pub exit: Exit,

@@ -15,8 +15,6 @@ mod implementation;
 #[cfg(feature = "sm4")]
 pub mod sm4_gcm;
 
-use std::fmt;
-
 use thiserror::Error;
 use wraith_aws_lc::aead::{Aead as Library, AeadKey as LibraryKey};
 use wraith_kernels::aes_gcm::{GcmKey, Width};
@@ -290,11 +288,7 @@ impl Cipher {
     }
 }
 
-impl fmt::Debug for AeadKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AeadKey").field("suite", &self.suite).finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(AeadKey, suite);
 
 /// Key of one direction in one key phase: the AEAD key and the IV derived from a packet secret
 /// (SPEC §3.5). Wiped when dropped.
@@ -356,11 +350,7 @@ impl PacketKey {
     }
 }
 
-impl fmt::Debug for PacketKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PacketKey").field("suite", &self.key.suite).finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(|it: PacketKey| suite: it.key.suite);
 
 #[cfg(test)]
 mod tests {

@@ -23,8 +23,6 @@
 
 mod low_order;
 
-use std::fmt;
-
 use rand_core::CryptoRng;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -84,11 +82,7 @@ impl EphemeralKey {
 
 impl ZeroizeOnDrop for EphemeralKey {}
 
-impl fmt::Debug for EphemeralKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EphemeralKey").finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(EphemeralKey);
 
 /// Returns the public key of a representative: the u-coordinate, below p, of a point of the curve.
 /// Every 32 bytes have one. The top two bits are ignored.

@@ -1,7 +1,5 @@
 //! SHA-256 (FIPS 180-4), the hash function of the handshake, computed by AWS-LC.
 
-use std::fmt;
-
 /// Incremental state. Wiped when dropped.
 #[derive(Clone)]
 pub struct Sha256(wraith_aws_lc::hash::Sha256);
@@ -44,8 +42,4 @@ impl Default for Sha256 {
     }
 }
 
-impl fmt::Debug for Sha256 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sha256").finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(Sha256);

@@ -35,6 +35,7 @@ pub mod ml_kem_768;
 pub mod names;
 pub mod policy;
 pub mod rand;
+mod redacted;
 mod subgroup;
 mod wire_enum;
 

@@ -10,8 +10,6 @@
 //! - Elsewhere the `aes` crate encrypts, in hardware or in constant-time software. It is also the
 //!   reference in the tests of our code.
 
-use std::fmt;
-
 use aes::Aes256Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use wraith_kernels::aes_gcm::RoundKeys;
@@ -78,11 +76,7 @@ impl Cipher {
     }
 }
 
-impl fmt::Debug for MaskKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MaskKey").finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(MaskKey);
 
 #[cfg(test)]
 mod tests {

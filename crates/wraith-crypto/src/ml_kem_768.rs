@@ -1,8 +1,6 @@
 //! ML-KEM-768 (FIPS 203) with fixed-size arrays, for the handshake of the transport. Every output
 //! is a function of the seeds passed in.
 
-use std::fmt;
-
 use wraith_aws_lc::ml_kem::{SecretKey, Set};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
@@ -40,11 +38,7 @@ impl DecapsulationKey {
 
 impl ZeroizeOnDrop for DecapsulationKey {}
 
-impl fmt::Debug for DecapsulationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecapsulationKey").finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(DecapsulationKey);
 
 /// Returns a ciphertext for the owner of `key`, and its shared secret. `seed` is m of FIPS 203. It
 /// has to be fresh randomness for each call, and as secret as the shared secret.

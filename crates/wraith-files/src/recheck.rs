@@ -356,12 +356,18 @@ mod tests {
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), bytes);
     }
 
-    #[test]
-    fn a_part_copied_from_elsewhere_is_proven_first() {
+    /// Returns a part with its first chunk.
+    fn begun() -> (tempfile::TempDir, Vec<u8>, TargetDir, PartFile) {
         let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
         let target = TargetDir::open(dir.path()).unwrap();
         let part = target.open_or_resume(&entry(&bytes), &KEY).unwrap();
         put(&part, &bytes, 0);
+        (dir, bytes, target, part)
+    }
+
+    #[test]
+    fn a_part_copied_from_elsewhere_is_proven_first() {
+        let (dir, bytes, target, part) = begun();
         drop(part);
         let hidden = dir.path().join(".f.wraith-part");
         let copied = fs::read(&hidden).unwrap();
@@ -375,10 +381,7 @@ mod tests {
 
     #[test]
     fn after_the_disk_failed_once_nothing_that_was_open_counts_unread() {
-        let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
-        let target = TargetDir::open(dir.path()).unwrap();
-        let part = target.open_or_resume(&entry(&bytes), &KEY).unwrap();
-        put(&part, &bytes, 0);
+        let (_dir, bytes, target, part) = begun();
         // Even a failure of another file.
         let failed = crate::error::Error::Changed { path: "g".into() };
         assert!(part.target.stable.record_result(Err(failed)).is_err());

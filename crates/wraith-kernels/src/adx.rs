@@ -108,6 +108,29 @@ macro_rules! add_upper_half {
     };
 }
 
+/// Runs the text of a product of `$a`, whose pointer is in rsi, and reduces the result. `$rdi` is
+/// the operand rdi.
+macro_rules! reduced {
+    ($product:ident, $reduce:ident, $a:ident, $($rdi:tt)*) => {{
+        let mut out = [0; 4];
+        // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers. The caller
+        // guarantees the instructions.
+        unsafe {
+            std::arch::asm!(
+                $crate::adx::$product!(),
+                $reduce!(),
+                inout("rsi") $a.as_ptr() => _,
+                $($rdi)*,
+                out("rax") _, out("rcx") _, out("rdx") _,
+                out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
+                out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+                options(pure, readonly, nostack),
+            );
+        }
+        out
+    }};
+}
+
 /// Defines `mul`, `sqr`, `add` and `sub` modulo the prime `$p`, for numbers below it. The results are
 /// below it, too. The lowest limb of the prime is 2^64 − 1.
 ///
@@ -121,22 +144,7 @@ macro_rules! arithmetic {
         /// The processor has BMI2 and ADX.
         #[inline(always)]
         unsafe fn mul(a: &Limbs, b: &Limbs) -> Limbs {
-            let mut out = [0; 4];
-            // SAFETY: the assembly reads 32 bytes at each pointer and writes only registers. The
-            // caller guarantees the instructions.
-            unsafe {
-                std::arch::asm!(
-                    $crate::adx::product!(),
-                    $reduce!(),
-                    inout("rsi") a.as_ptr() => _,
-                    inout("rdi") b.as_ptr() => _,
-                    out("rax") _, out("rcx") _, out("rdx") _,
-                    out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                    out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                    options(pure, readonly, nostack),
-                );
-            }
-            out
+            $crate::adx::reduced!(product, $reduce, a, inout("rdi") b.as_ptr() => _)
         }
 
         /// Returns a² / 2^256.
@@ -145,21 +153,7 @@ macro_rules! arithmetic {
         /// The processor has BMI2 and ADX.
         #[inline(always)]
         unsafe fn sqr(a: &Limbs) -> Limbs {
-            let mut out = [0; 4];
-            // SAFETY: as for `mul`.
-            unsafe {
-                std::arch::asm!(
-                    $crate::adx::square!(),
-                    $reduce!(),
-                    inout("rsi") a.as_ptr() => _,
-                    out("rdi") _,
-                    out("rax") _, out("rcx") _, out("rdx") _,
-                    out("r8") out[0], out("r9") out[1], out("r10") out[2], out("r11") out[3],
-                    out("r12") _, out("r13") _, out("r14") _, out("r15") _,
-                    options(pure, readonly, nostack),
-                );
-            }
-            out
+            $crate::adx::reduced!(square, $reduce, a, out("rdi") _)
         }
 
         /// Returns a + b.
@@ -229,4 +223,4 @@ macro_rules! arithmetic {
     };
 }
 
-pub(crate) use {add_product, add_square, add_upper_half, arithmetic, product, square};
+pub(crate) use {add_product, add_square, add_upper_half, arithmetic, product, reduced, square};

@@ -211,6 +211,24 @@ pub struct Kernel {
     state: AtomicU8,
 }
 
+/// Defines `features` of a module with one kernel.
+#[allow(unused_macros, reason = "without these modules")]
+macro_rules! features {
+    ($kernel:expr) => {
+        /// Returns the processor features in use, or `None` without the kernel.
+        #[must_use]
+        pub fn features() -> Option<&'static str> {
+            #[cfg(all(target_arch = "x86_64", feature = "simd"))]
+            if $kernel.is_available() {
+                return Some($kernel.features());
+            }
+            None
+        }
+    };
+}
+#[allow(unused_imports, reason = "without these modules")]
+pub(crate) use features;
+
 impl Kernel {
     pub(crate) const fn new(
         name: &'static str,

@@ -120,11 +120,25 @@ fn product(a: i64, b: i64) -> i128 {
 #[inline(always)]
 fn apply(matrix: &Matrix, f: &mut Signed, g: &mut Signed) {
     let [u, v, q, r] = matrix.0;
-    let mut above_f = (product(u, f[0]) + product(v, g[0])) >> BITS;
-    let mut above_g = (product(q, f[0]) + product(r, g[0])) >> BITS;
+    let rows = |f, g| [product(u, f) + product(v, g), product(q, f) + product(r, g)];
+    let lowest = rows(f[0], g[0]);
+    shift_down(f, g, lowest, |_, f, g| rows(f, g));
+}
+
+/// Shifts the lowest limbs out, given their products. `products` returns those of the limbs of an
+/// index.
+#[inline(always)]
+fn shift_down(
+    f: &mut Signed,
+    g: &mut Signed,
+    lowest: [i128; 2],
+    products: impl Fn(usize, i64, i64) -> [i128; 2],
+) {
+    let [mut above_f, mut above_g] = lowest.map(|product| product >> BITS);
     for i in 1..LIMBS {
-        above_f += product(u, f[i]) + product(v, g[i]);
-        above_g += product(q, f[i]) + product(r, g[i]);
+        let [of_f, of_g] = products(i, f[i], g[i]);
+        above_f += of_f;
+        above_g += of_g;
         f[i - 1] = above_f as i64 & MASK;
         g[i - 1] = above_g as i64 & MASK;
         above_f >>= BITS;
@@ -140,28 +154,22 @@ fn apply(matrix: &Matrix, f: &mut Signed, g: &mut Signed) {
 fn apply_modulo(matrix: &Matrix, d: &mut Signed, e: &mut Signed, modulus: &Signed, inverse: u64) {
     let [u, v, q, r] = matrix.0;
     let (sign_d, sign_e) = (d[LIMBS - 1] >> 63, e[LIMBS - 1] >> 63);
-    let mut above_d = product(u, d[0]) + product(v, e[0]);
-    let mut above_e = product(q, d[0]) + product(r, e[0]);
+    let rows = |d, e| [product(u, d) + product(v, e), product(q, d) + product(r, e)];
+    let [lowest_d, lowest_e] = rows(d[0], e[0]);
     // The multiple of the modulus: once for each negative number, and the amount that clears the
     // lowest limb.
     let times = |start: i64, lowest: i128| {
         let lowest = inverse.wrapping_mul(lowest as u64).wrapping_add(start as u64);
         start - (lowest as i64 & MASK)
     };
-    let times_d = times((u & sign_d) + (v & sign_e), above_d);
-    let times_e = times((q & sign_d) + (r & sign_e), above_e);
-    above_d = (above_d + product(modulus[0], times_d)) >> BITS;
-    above_e = (above_e + product(modulus[0], times_e)) >> BITS;
-    for i in 1..LIMBS {
-        above_d += product(u, d[i]) + product(v, e[i]) + product(modulus[i], times_d);
-        above_e += product(q, d[i]) + product(r, e[i]) + product(modulus[i], times_e);
-        d[i - 1] = above_d as i64 & MASK;
-        e[i - 1] = above_e as i64 & MASK;
-        above_d >>= BITS;
-        above_e >>= BITS;
-    }
-    d[LIMBS - 1] = above_d as i64;
-    e[LIMBS - 1] = above_e as i64;
+    let times_d = times((u & sign_d) + (v & sign_e), lowest_d);
+    let times_e = times((q & sign_d) + (r & sign_e), lowest_e);
+    let products = |i: usize, d, e| {
+        let [of_d, of_e] = rows(d, e);
+        [of_d + product(modulus[i], times_d), of_e + product(modulus[i], times_e)]
+    };
+    let lowest = products(0, d[0], e[0]);
+    shift_down(d, e, lowest, products);
 }
 
 /// Propagates carries: all limbs but the last are then at least 0 and below 2^60.

@@ -135,6 +135,27 @@ pub(crate) mod tests {
         out
     }
 
+    /// Compares a compression function with its portable twin, for up to `most` blocks of `BLOCK`
+    /// bytes at every alignment. `compress` returns false if the kernel cannot run here.
+    pub(crate) fn same_at_every_length<Word, const BLOCK: usize>(
+        most: u8,
+        portable: impl Fn(&mut [Word; 8], &[u8]),
+        compress: impl Fn(&mut [Word; 8], &[u8]) -> bool,
+    ) where
+        Word: From<u8> + Copy + PartialEq + std::fmt::Debug,
+    {
+        let data = bytes(BLOCK * usize::from(most) + 8);
+        for blocks in 0..=most {
+            let data = &data[usize::from(blocks % 8)..][..BLOCK * usize::from(blocks)];
+            let (mut expected, mut state) = ([blocks.into(); 8], [blocks.into(); 8]);
+            portable(&mut expected, data);
+            if !compress(&mut state, data) {
+                return;
+            }
+            assert_eq!(state, expected, "{blocks} blocks");
+        }
+    }
+
     #[test]
     fn no_kernel_fails_its_self_test() {
         fast();

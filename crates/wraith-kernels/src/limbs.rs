@@ -7,20 +7,22 @@ pub(crate) type Limbs = [u64; 4];
 
 #[inline(always)]
 pub(crate) fn add(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
-    let (l0, carry) = a[0].carrying_add(b[0], false);
-    let (l1, carry) = a[1].carrying_add(b[1], carry);
-    let (l2, carry) = a[2].carrying_add(b[2], carry);
-    let (l3, carry) = a[3].carrying_add(b[3], carry);
-    ([l0, l1, l2, l3], carry)
+    chained(a, b, u64::carrying_add)
 }
 
 #[inline(always)]
 pub(crate) fn sub(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
-    let (l0, borrow) = a[0].borrowing_sub(b[0], false);
-    let (l1, borrow) = a[1].borrowing_sub(b[1], borrow);
-    let (l2, borrow) = a[2].borrowing_sub(b[2], borrow);
-    let (l3, borrow) = a[3].borrowing_sub(b[3], borrow);
-    ([l0, l1, l2, l3], borrow)
+    chained(a, b, u64::borrowing_sub)
+}
+
+/// Applies `step` to the limbs in turn, each with the carry of the one below.
+#[inline(always)]
+fn chained(a: &Limbs, b: &Limbs, step: impl Fn(u64, u64, bool) -> (u64, bool)) -> (Limbs, bool) {
+    let (l0, carry) = step(a[0], b[0], false);
+    let (l1, carry) = step(a[1], b[1], carry);
+    let (l2, carry) = step(a[2], b[2], carry);
+    let (l3, carry) = step(a[3], b[3], carry);
+    ([l0, l1, l2, l3], carry)
 }
 
 /// Returns the number `limbs + carry · 2^256`, minus `modulus` unless `modulus` is larger.

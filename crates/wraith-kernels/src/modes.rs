@@ -54,12 +54,7 @@ pub trait BlockCipher: Send + Sync + Sized + ZeroizeOnDrop {
 
     /// Decrypts in CBC mode.
     fn cbc_decrypt(&self, iv: &mut Block, text: &mut [Block]) {
-        let mut masks = [[0; BLOCK]; BATCH];
-        for blocks in text.chunks_mut(BATCH) {
-            let masks = previous(iv, blocks, &mut masks);
-            self.ecb_decrypt(blocks);
-            add(blocks.as_flattened_mut(), masks.as_flattened());
-        }
+        with_previous(iv, text, |blocks, _| self.ecb_decrypt(blocks));
     }
 
     /// Encrypts in CFB mode, with feedback of whole blocks.
@@ -73,12 +68,7 @@ pub trait BlockCipher: Send + Sync + Sized + ZeroizeOnDrop {
 
     /// Decrypts in CFB mode.
     fn cfb_decrypt(&self, iv: &mut Block, text: &mut [Block]) {
-        let mut stream = [[0; BLOCK]; BATCH];
-        for blocks in text.chunks_mut(BATCH) {
-            let stream = previous(iv, blocks, &mut stream);
-            self.ecb_encrypt(stream);
-            add(blocks.as_flattened_mut(), stream.as_flattened());
-        }
+        with_previous(iv, text, |_, stream| self.ecb_encrypt(stream));
     }
 
     /// Encrypts or decrypts in OFB mode.
@@ -138,15 +128,24 @@ pub trait BlockCipher: Send + Sync + Sized + ZeroizeOnDrop {
     }
 }
 
-/// Writes the block before each of `blocks` to `out` and returns them. `before` is the one before
-/// the first, and on return the last one.
-fn previous<'a>(before: &mut Block, blocks: &[Block], out: &'a mut [Block]) -> &'a mut [Block] {
-    let out = &mut out[..blocks.len()];
-    let (last, others) = blocks.split_last().expect("a chunk is not empty");
-    out[0] = *before;
-    out[1..].copy_from_slice(others);
-    *before = *last;
-    out
+/// Xors onto each block of `text` the one before it, after `apply` has changed the blocks or those
+/// before them. `before` is the one before the first, and on return the last one.
+#[inline]
+fn with_previous(
+    before: &mut Block,
+    text: &mut [Block],
+    apply: impl Fn(&mut [Block], &mut [Block]),
+) {
+    let mut room = [[0; BLOCK]; BATCH];
+    for blocks in text.chunks_mut(BATCH) {
+        let previous = &mut room[..blocks.len()];
+        let (last, others) = blocks.split_last().expect("a chunk is not empty");
+        previous[0] = *before;
+        previous[1..].copy_from_slice(others);
+        *before = *last;
+        apply(blocks, previous);
+        add(blocks.as_flattened_mut(), previous.as_flattened());
+    }
 }
 
 /// Xors the bytes of `b` onto `a`, up to the end of the shorter one.

@@ -35,3 +35,19 @@ impl Inputs {
         bytes
     }
 }
+
+/// Compares a compression function with its portable twin, for one to four blocks of `BLOCK` bytes.
+#[allow(dead_code, reason = "two kernels need it")]
+pub(crate) fn compresses_as<Word: From<u8> + Copy + PartialEq, const BLOCK: usize>(
+    portable: impl Fn(&mut [Word; 8], &[u8]),
+    kernel: impl Fn(&mut [Word; 8], &[u8]),
+) -> bool {
+    let data: [u8; 512] = Inputs::new().bytes();
+    (1_u8..=4).all(|blocks| {
+        let data = &data[..BLOCK * usize::from(blocks)];
+        let (mut state, mut expected) = ([blocks.into(); 8], [blocks.into(); 8]);
+        portable(&mut expected, data);
+        kernel(&mut state, data);
+        state == expected
+    })
+}

@@ -16,15 +16,19 @@
 //! Other processors use AWS-LC. The portable twin is here too.
 #![allow(unsafe_code)]
 
-/// Returns the processor features in use, or `None` without the kernel.
-#[must_use]
-pub fn features() -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if x86::KERNEL.is_available() {
-        return Some(x86::KERNEL.features());
-    }
-    None
-}
+/// The initial state (FIPS 180-4 §5.3.5).
+pub const INITIAL: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];
+
+crate::detect::features!(x86::KERNEL);
 
 /// Absorbs `blocks`, whole blocks of 128 bytes. Returns `false`, with nothing absorbed, without the
 /// kernel.
@@ -167,7 +171,7 @@ pub(crate) mod x86 {
 
     use super::{K, portable};
     use crate::detect::{Kernel, Purpose, needs};
-    use crate::self_test::Inputs;
+    use crate::self_test::compresses_as;
 
     /// Computes a round. `h` becomes the new `e`, and `d` the new `a`.
     ///
@@ -218,14 +222,9 @@ pub(crate) mod x86 {
         Kernel::new("SHA-512", needs::AVX512_BMI2, Purpose::Bulk, self_test);
 
     fn self_test() -> bool {
-        let data: [u8; 512] = Inputs::new().bytes();
-        (1..=4).all(|blocks| {
-            let data = &data[..128 * blocks];
-            let (mut state, mut expected) = ([blocks as u64; 8], [blocks as u64; 8]);
-            portable(&mut expected, data);
+        compresses_as::<u64, 128>(portable, |state, blocks| {
             // SAFETY: the processor has the instructions when a self-test runs.
-            unsafe { compress(&mut state, data) };
-            state == expected
+            unsafe { compress(state, blocks) }
         })
     }
 
@@ -344,20 +343,17 @@ pub(crate) mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::bytes;
+    use crate::tests::{same_at_every_length, unchecked};
 
     #[test]
     fn every_number_of_blocks_at_every_alignment_is_as_the_portable_code_has_it() {
-        let data = bytes(128 * 40 + 8);
-        for blocks in 0..=40 {
-            let data = &data[blocks % 8..][..128 * blocks];
-            let (mut expected, mut state) = ([blocks as u64; 8], [blocks as u64; 8]);
-            portable(&mut expected, data);
-            if !compress(&mut state, data) {
-                return crate::tests::unchecked("this processor has no AVX-512");
+        same_at_every_length::<u64, 128>(40, portable, |state, data| {
+            let is_done = compress(state, data);
+            if !is_done {
+                unchecked("this processor has no AVX-512");
             }
-            assert_eq!(state, expected, "{blocks} blocks");
-        }
+            is_done
+        });
     }
 
     /// SHA-512 of "abc", a message of one block.
@@ -366,16 +362,6 @@ mod tests {
         let mut block = [0; 128];
         block[..4].copy_from_slice(b"abc\x80");
         block[127] = 24;
-        let initial = [
-            0x6a09_e667_f3bc_c908,
-            0xbb67_ae85_84ca_a73b,
-            0x3c6e_f372_fe94_f82b,
-            0xa54f_f53a_5f1d_36f1,
-            0x510e_527f_ade6_82d1,
-            0x9b05_688c_2b3e_6c1f,
-            0x1f83_d9ab_fb41_bd6b,
-            0x5be0_cd19_137e_2179,
-        ];
         let expected = [
             0xddaf_35a1_9361_7aba,
             0xcc41_7349_ae20_4131,
@@ -386,7 +372,7 @@ mod tests {
             0x454d_4423_643c_e80e,
             0x2a9a_c94f_a54c_a49f,
         ];
-        let (mut state, mut twin) = (initial, initial);
+        let (mut state, mut twin) = (INITIAL, INITIAL);
         portable(&mut twin, &block);
         assert_eq!(twin, expected);
         if compress(&mut state, &block) {

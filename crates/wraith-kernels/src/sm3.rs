@@ -20,15 +20,7 @@ const T: [u32; 64] = {
     t
 };
 
-/// Returns the processor features in use, or `None` for portable code.
-#[must_use]
-pub fn features() -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if x86::KERNEL.is_available() {
-        return Some(x86::KERNEL.features());
-    }
-    None
-}
+crate::detect::features!(x86::KERNEL);
 
 /// Absorbs `blocks`, whole blocks of 64 bytes.
 pub fn compress(state: &mut [u32; 8], blocks: &[u8]) {
@@ -82,7 +74,7 @@ pub(crate) mod x86 {
 
     use super::T;
     use crate::detect::{Kernel, Purpose, needs};
-    use crate::self_test::Inputs;
+    use crate::self_test::compresses_as;
 
     /// Number of groups of three words after the sixteen of a block, as many as 64 rounds need.
     const GROUPS: usize = 18;
@@ -113,14 +105,9 @@ pub(crate) mod x86 {
         Kernel::new("SM3", needs::AVX512_BMI2, Purpose::Bulk, self_test);
 
     fn self_test() -> bool {
-        let data: [u8; 256] = Inputs::new().bytes();
-        (1..=4).all(|blocks| {
-            let data = &data[..64 * blocks];
-            let (mut state, mut expected) = ([blocks as u32; 8], [blocks as u32; 8]);
-            super::compress_portable(&mut expected, data);
+        compresses_as::<u32, 64>(super::compress_portable, |state, blocks| {
             // SAFETY: the processor has the instructions when a self-test runs.
-            unsafe { compress(&mut state, data) };
-            state == expected
+            unsafe { compress(state, blocks) }
         })
     }
 
@@ -281,17 +268,13 @@ pub(crate) mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::bytes;
+    use crate::tests::same_at_every_length;
 
     #[test]
     fn every_number_of_blocks_at_every_alignment_is_as_the_portable_code_has_it() {
-        let data = bytes(64 * 70 + 8);
-        for blocks in 0..=70 {
-            let data = &data[blocks % 8..][..64 * blocks];
-            let (mut expected, mut state) = ([blocks as u32; 8], [blocks as u32; 8]);
-            compress_portable(&mut expected, data);
-            compress(&mut state, data);
-            assert_eq!(state, expected, "{blocks} blocks");
-        }
+        same_at_every_length::<u32, 64>(70, compress_portable, |state, data| {
+            compress(state, data);
+            true
+        });
     }
 }

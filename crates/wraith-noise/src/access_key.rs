@@ -6,8 +6,6 @@
 //! datagram, and one short hash per access key. To such an observer its handshakes look like random
 //! bytes.
 
-use std::fmt;
-
 use wraith_crypto::{NodeId, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -95,11 +93,7 @@ impl AccessKey {
     }
 }
 
-impl fmt::Debug for AccessKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessKey").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(AccessKey);
 
 #[cfg(test)]
 mod tests {

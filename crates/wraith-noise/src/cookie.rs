@@ -7,7 +7,6 @@
 //! (H1) that the cookie answers. The initiator then repeats its H1 with a second MAC, keyed with
 //! the cookie.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use rand_core::CryptoRng;
@@ -45,11 +44,7 @@ impl CookieSecret {
     }
 }
 
-impl fmt::Debug for CookieSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CookieSecret").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(CookieSecret);
 
 /// Proof that the sender also receives at its source address. Wiped when dropped.
 #[derive(Clone, ZeroizeOnDrop)]
@@ -85,11 +80,7 @@ impl Cookie {
     }
 }
 
-impl fmt::Debug for Cookie {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cookie").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Cookie);
 
 /// Key that seals the cookie for one H1.
 pub(crate) struct CookieKey(AeadKey);

@@ -2,7 +2,6 @@
 //! (SPEC §3).
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use rand_core::CryptoRng;
@@ -226,8 +225,4 @@ impl Initiator {
 
 impl ZeroizeOnDrop for Initiator {}
 
-impl fmt::Debug for Initiator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Initiator").field("responder", &self.responder).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Initiator, responder);

@@ -1,7 +1,5 @@
 //! Key schedule: from Noise's `Split()` to the keys of both directions (SPEC §3.5).
 
-use std::fmt;
-
 use wraith_crypto::kdf;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -54,8 +52,4 @@ impl DirectionKeys {
     }
 }
 
-impl fmt::Debug for DirectionKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DirectionKeys").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(DirectionKeys);

@@ -4,7 +4,6 @@
 //! short hash.
 
 use std::cell::OnceCell;
-use std::fmt;
 
 use wraith_crypto::{equal, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -82,11 +81,7 @@ impl Mac1Key {
     }
 }
 
-impl fmt::Debug for Mac1Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mac1Key").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Mac1Key);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,5 @@
 //! ML-KEM-768 behind snow's `Kem` trait, for the hybrid extension of the pattern.
 
-use std::fmt;
-
 use snow::Error;
 use snow::types::{Kem, Random};
 use wraith_crypto::ml_kem_768 as kem;
@@ -17,11 +15,7 @@ pub enum MlKem {
     Encapsulates(Zeroizing<[u8; 32]>),
 }
 
-impl fmt::Debug for MlKem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MlKem").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(MlKem);
 
 impl MlKem {
     /// Returns a fresh instance with the same inputs, before any key is generated.

@@ -10,8 +10,6 @@
 //! snow's states therefore have to be in memory that is wiped on drop ([`wraith_crypto::Wiped`]).
 //! Values that snow's functions leave on the stack are not wiped.
 
-use std::fmt;
-
 use snow::Error;
 use snow::params::{CipherChoice, DHChoice, HashChoice, KemChoice};
 use snow::resolvers::CryptoResolver;
@@ -47,11 +45,7 @@ pub struct Resolver {
     pub kem: MlKem,
 }
 
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resolver").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Resolver);
 
 /// An X25519 key pair. The secret half is wiped when dropped.
 #[derive(Clone, Default)]
@@ -86,11 +80,7 @@ impl From<&EphemeralKey> for KeyPair {
     }
 }
 
-impl fmt::Debug for KeyPair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyPair").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(KeyPair);
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {

@@ -7,8 +7,6 @@
 //! [`Opener::ratchet`](crate::Opener::ratchet) mix the shared secret into the keys of the next
 //! phase.
 
-use std::fmt;
-
 use rand_core::CryptoRng;
 use thiserror::Error;
 use wraith_crypto::agree::{x25519, x25519_public};
@@ -77,11 +75,7 @@ impl Ratchet {
 
 impl ZeroizeOnDrop for Ratchet {}
 
-impl fmt::Debug for Ratchet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ratchet").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Ratchet);
 
 /// Performs the responder's half. Returns the response and the shared secret.
 ///

@@ -1,8 +1,6 @@
 //! The responder's side of the handshake: reads messages 1 and 3 (H1, H3), sends message 2 (H2)
 //! (SPEC §3).
 
-use std::fmt;
-
 use rand_core::CryptoRng;
 use snow::HandshakeState;
 use wraith_crypto::ml_kem_768 as kem;
@@ -85,11 +83,7 @@ impl PendingH1 {
     }
 }
 
-impl fmt::Debug for PendingH1 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PendingH1").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PendingH1);
 
 /// An incoming handshake. The calls in order:
 ///
@@ -238,8 +232,4 @@ impl Responder {
 
 impl ZeroizeOnDrop for Responder {}
 
-impl fmt::Debug for Responder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responder").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Responder);

@@ -34,18 +34,8 @@ pub fn frames() -> Vec<Vec<u8>> {
         ClientFrame::Leave,
         ClientFrame::BindFrom(15),
     ];
-    let welcome = Welcome {
-        session: 1,
-        resumed: true,
-        secret: [2; 32],
-        binding: 4,
-        observe: [5; 32],
-        udp_port: 6,
-        other_port: 7,
-        observed: SocketAddr::from(([192, 0, 2, 1], 7)),
-    };
     let server = [
-        ServerFrame::Welcome(welcome),
+        ServerFrame::Welcome(welcome(6, 7)),
         ServerFrame::NotRegistered(mailbox, Refusal::Token),
         ServerFrame::NotDialled(9, Refusal::Version),
         ServerFrame::Incoming(3, mailbox),
@@ -55,6 +45,20 @@ pub fn frames() -> Vec<Vec<u8>> {
     ];
     let client = client.into_iter().map(|frame| encoded(|out| frame.encode(out)));
     client.chain(server.into_iter().map(|frame| encoded(|out| frame.encode(out)))).collect()
+}
+
+/// Returns a valid WELCOME.
+pub(crate) fn welcome(udp_port: u16, other_port: u16) -> Welcome {
+    Welcome {
+        session: 1,
+        resumed: true,
+        secret: [2; 32],
+        binding: 4,
+        observe: [5; 32],
+        udp_port,
+        other_port,
+        observed: SocketAddr::from(([192, 0, 2, 1], 7)),
+    }
 }
 
 fn encoded(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

@@ -10,7 +10,6 @@
 
 mod curve;
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use wraith_aws_lc::ec as aws;
@@ -24,6 +23,34 @@ use crate::encoding::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 pub use curve::Curve;
 pub(crate) use curve::CurveExt;
 
+/// Implements the constructors of a private key of an operation. The module has a function
+/// `algorithm` of the curve.
+macro_rules! constructors {
+    ($key:ident, $error:ident, $invalid:ident) => {
+        impl $key {
+            /// Generates a key.
+            pub fn generate(curve: Curve) -> Result<Self, $error> {
+                let made = $crate::ec::PrivateKey::generate(curve);
+                made.map(Self).ok_or($error::Failed { algorithm: algorithm(curve) })
+            }
+
+            /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than
+            /// zero and below the order.
+            pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, $error> {
+                let invalid = $error::$invalid { algorithm: algorithm(curve) };
+                $crate::ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)
+            }
+
+            /// Parses a key in PKCS #8 (DER).
+            pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, $error> {
+                let invalid = $error::$invalid { algorithm: algorithm(curve) };
+                $crate::ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
+            }
+        }
+    };
+}
+pub(crate) use constructors;
+
 /// A private key with its public half.
 pub(crate) struct PrivateKey {
     pub(crate) curve: Curve,
@@ -33,11 +60,7 @@ pub(crate) struct PrivateKey {
     point: OnceLock<Vec<u8>>,
 }
 
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKey").field("curve", &self.curve).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PrivateKey, curve);
 
 impl PrivateKey {
     /// Generates a key. Returns `None` if there is no memory.
@@ -127,11 +150,7 @@ pub(crate) struct PublicKey {
     point: Vec<u8>,
 }
 
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicKey").field("curve", &self.curve).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PublicKey, curve);
 
 impl PublicKey {
     /// Returns the key of `point`, or `None` if it is not a point of the curve.

@@ -1,32 +1,35 @@
 //! Behaviour at a terminal: questions, answers, Ctrl-C.
 
-use crate::support::pty::Terminal;
-use crate::support::{World, lan, tree};
+use std::path::PathBuf;
 
-#[test]
-fn the_question_of_an_offer_is_answered_with_y() {
+use crate::support::pty::Terminal;
+use crate::support::{Process, World, lan, offering, tree};
+
+/// Offers a file to a receiver at a terminal, and waits for its question.
+fn asked() -> (World, PathBuf, Process, Terminal) {
     let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
     let mut terminal = Terminal::start(&mut command, 24, 80);
     terminal.expect("Accept?");
+    (world, film, sender, terminal)
+}
+
+#[test]
+fn the_question_of_an_offer_is_answered_with_y() {
+    let (world, film, sender, mut terminal) = asked();
     terminal.send("y\n");
     terminal.expect("Received 1 file");
     terminal.keep_nobody();
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
 #[test]
 fn ctrl_c_at_the_question_ends_with_130() {
-    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
-    let mut sender = world.send(&[&film]);
-    let mut command = world.wraith("receiver");
-    command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
-    let mut terminal = Terminal::start(&mut command, 24, 80);
-    terminal.expect("Accept?");
+    let (world, _, _sender, mut terminal) = asked();
     terminal.send("\u{3}");
     let screen = terminal.expect_exit(130);
     assert!(screen.contains("to continue, run again: wraith receive"), "{screen}");
@@ -73,9 +76,7 @@ fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
 
 #[test]
 fn input_typed_before_the_question_does_not_accept_an_offer() {
-    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(1_000_000, &[]);
     // The offer cannot arrive before everything is typed.
     sender.signal(libc::SIGSTOP);
     let mut command = world.wraith("receiver");

@@ -21,10 +21,8 @@ fn transfer(with: (&str, &str, &str), more: &[&str]) -> (Outcome, Outcome) {
     let ticket = sender.ticket();
     let mut receiver = command("receiver");
     receiver.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(ticket);
-    let received = Process::start("receive", &mut receiver).finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = Process::start("receive", &mut receiver).succeed();
+    let sent = sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     (sent, received)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::clock::{TestClock, without_battery};
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, expect_arrival, lan};
 
 const YEAR: i64 = 365 * 24 * 3600;
 
@@ -37,9 +37,7 @@ fn transfer_with(difference: i64, is_senders: bool, by_ticket: bool) {
     let mut command = receive(&world, &place);
     let receiver =
         Process::start("receive", if is_senders { &mut command } else { clock.of(&mut command) });
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.target());
 }
 
 #[test]
@@ -73,8 +71,6 @@ fn a_clock_that_is_stepped_while_the_sender_waits_does_not_matter() {
         let mut sender = Process::start("send", clock.of(&mut command));
         let ticket = sender.ticket();
         clock.set(difference);
-        world.receive(&ticket).finish().expect_exit(0);
-        sender.finish().expect_exit(0);
-        tree::assert_same(&film, &world.target().join("film.mov"));
+        expect_arrival(world.receive(&ticket), sender, &film, &world.target());
     }
 }

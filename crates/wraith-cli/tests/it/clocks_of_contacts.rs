@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::clock::{TestClock, without_battery};
-use crate::support::{Outcome, Process, World, lan, tree};
+use crate::support::{Outcome, Process, World, expect_arrival, lan, tree};
 
 const HOUR: i64 = 3600;
 const YEAR: i64 = 365 * 24 * HOUR;
@@ -82,7 +82,7 @@ fn a_contact_is_called_whatever_the_clocks_show() {
             let Some(contacts) = Contacts::new(difference, is_senders) else { return };
             let (_listener, address) = contacts.listen(&[]);
             contacts.world.know("sender", "receiver", Some(&address));
-            contacts.call(&[]).finish().expect_exit(0);
+            contacts.call(&[]).succeed();
             let film = contacts.world.source().join("film.mov");
             tree::assert_same(&film, &contacts.world.target().join("film.mov"));
         }
@@ -100,7 +100,7 @@ fn without_its_log_a_listener_refuses_a_wrong_clock_and_both_sides_name_it() {
         contacts.expect_sentences(&mut listener, &caller, difference);
         // Once the clock is right, the same listener answers.
         contacts.clock.set(0);
-        contacts.call(&[]).finish().expect_exit(0);
+        contacts.call(&[]).succeed();
     }
 }
 
@@ -114,7 +114,7 @@ fn a_call_on_the_local_network_with_a_wrong_clock_is_named_by_both_sides() {
         let caller = contacts.call(&["--lan", "lo", "--timeout", "3"]).finish();
         contacts.expect_sentences(&mut listener, &caller, difference);
         contacts.clock.set(0);
-        contacts.call(&["--lan", "lo"]).finish().expect_exit(0);
+        contacts.call(&["--lan", "lo"]).succeed();
     }
 }
 
@@ -144,8 +144,6 @@ fn a_resumed_send_goes_on_whatever_the_clocks_show() {
         let mut command = world.wraith("receiver");
         command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(&ticket);
         let receiver = Process::start("receive", clock.of(&mut command));
-        receiver.finish().expect_exit(0);
-        again.finish().expect_exit(0);
-        tree::assert_same(&film, &world.target().join("film.mov"));
+        expect_arrival(receiver, again, &film, &world.target());
     }
 }

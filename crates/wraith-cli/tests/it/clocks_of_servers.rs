@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::over_the_dht::bootstrap;
 use crate::support::clock::{TestClock, without_battery};
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, expect_arrival};
 
 const HOUR: i64 = 3600;
 const YEAR: i64 = 365 * 24 * HOUR;
@@ -54,9 +54,7 @@ fn a_transfer_through_a_relay_bears_any_clock() {
             let mut receive = command(Machine::Receiver, "receiver");
             receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).args(place);
             let receiver = Process::start("receive", receive.arg(sender.ticket()));
-            receiver.finish().expect_exit(0);
-            sender.finish().expect_exit(0);
-            tree::assert_same(&film, &world.target().join("film.mov"));
+            expect_arrival(receiver, sender, &film, &world.target());
         }
     }
 }
@@ -82,8 +80,8 @@ fn a_long_code_is_not_found_with_a_wrong_clock_and_the_clocks_are_named() {
         assert!(hint.contains("Compare the clocks") && !hint.contains("UDP"), "{hint}");
     }
     clock.set(0);
-    world.receive_with(&code, &places).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&code, &places).succeed();
+    sender.succeed();
 }
 
 /// Returns the result of this test of the doctor, with the clock of `machine` changed.

@@ -3,10 +3,8 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Process, World, lan, other_words, tree};
+use crate::support::{LOOPBACK, Process, World, expect_arrival, lan, other_words, sending, tree};
 use wraith_discovery::Code;
-
-const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World) -> std::path::PathBuf {
     world.file("film.mov", 1, 1_000_000)
@@ -35,21 +33,16 @@ fn a_code_brings_a_file_over_the_local_network() {
 
     let words: Vec<&str> = code.split('-').collect();
     let sloppy = format!("{} {}  {}", words[0], words[1].to_uppercase(), &words[2][..4]);
-    let received = world.receive_with(&sloppy, LOOPBACK).finish();
-    received.expect_exit(0);
+    let received = world.receive_with(&sloppy, LOOPBACK).succeed();
     assert_eq!(received.last("met")["place"], "lan");
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     assert_eq!(sent.last("code")["state"], "used");
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
 #[test]
 fn wrong_words_burn_the_code_and_both_sides_say_so() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
-    let code = sender.code();
+    let (_network, world, _, sender, code) = sending(1_000_000, &[]);
     world.receive_with(&other_words(&code), LOOPBACK).finish().expect_message(5, "burned");
     let sent = sender.finish();
     let error = sent.expect_error(5);
@@ -61,25 +54,18 @@ fn wrong_words_burn_the_code_and_both_sides_say_so() {
 
 #[test]
 fn an_unknown_code_word_is_reported_without_using_up_the_code() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
-    let code = sender.code();
+    let (_network, world, _, sender, code) = sending(1_000_000, &[]);
     let slip = world.receive_with(&format!("{code}q"), LOOPBACK).finish();
     let error = slip.expect_error(2);
     let meant = code.rsplit('-').next().unwrap();
     assert!(error["message"].as_str().unwrap().contains(meant), "{error}");
-    world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&code, LOOPBACK).succeed();
+    sender.succeed();
 }
 
 #[test]
 fn of_two_receivers_with_one_code_exactly_one_gets_it() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world);
-    let mut sender = world.send_by_code(&[&film], LOOPBACK);
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(1_000_000, &[]);
     let (mut one, mut answer_one) = undecided(&world, "one", &code);
     let (two, mut answer_two) = undecided(&world, "two", &code);
     // The first receiver is asked and waits for an answer, so the sender is still there for the
@@ -88,55 +74,44 @@ fn of_two_receivers_with_one_code_exactly_one_gets_it() {
     let _ = (answer_one.write_all(b"y\n"), answer_two.write_all(b"y\n"));
     let first_won = one.event_where_either("met", "error")["event"] == "met";
     let (winner, loser) = if first_won { (one, two) } else { (two, one) };
-    winner.finish().expect_exit(0);
+    winner.succeed();
     let lost = loser.finish();
     // The loser came while the sender was there and got its answer, or came after it had gone.
     let error =
         if lost.status.code() == Some(3) { lost.expect_error(3) } else { lost.expect_error(5) };
     assert!(error["hint"].as_str().is_some());
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
 #[test]
 fn a_code_that_was_used_is_refused_while_the_sender_is_there() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
-    let code = sender.code();
+    let (_network, world, _, mut sender, code) = sending(1_000_000, &[]);
     let (winner, mut answer) = undecided(&world, "one", &code);
     sender.event("connected");
     let mut command = world.wraith("two");
     command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).args(LOOPBACK);
     Process::start("receive", command.arg(&code)).finish().expect_message(5, "used");
     answer.write_all(b"y\n").unwrap();
-    winner.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    winner.succeed();
+    sender.succeed();
 }
 
 #[test]
 fn after_a_kill_the_same_code_continues() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world);
-    let mut sender = world.send_by_code(&[&film], LOOPBACK);
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(1_000_000, &[]);
     let (receiver, _answer) = undecided(&world, "receiver", &code);
     sender.event("connected");
     receiver.kill();
-    let received = world.receive_with(&code, LOOPBACK).finish();
-    received.expect_exit(0);
+    let received = world.receive_with(&code, LOOPBACK).succeed();
     assert_eq!(received.all("met").count(), 0, "the code was not used twice");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
 #[test]
 fn an_unused_code_expires() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let mut sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--expires", "1"]].concat());
-    let code = sender.code();
+    let (_network, world, _, sender, code) = sending(1_000_000, &["--expires", "1"]);
     sender.finish().expect_message(3, "expired");
     world.receive_with(&code, &[LOOPBACK, &["--timeout", "1"]].concat()).finish().expect_error(3);
 }
@@ -150,8 +125,8 @@ fn without_a_meeting_place_a_ticket_is_shown_with_the_reason() {
     assert_eq!(ready["waiting_at"], serde_json::json!([]));
     let ticket = ready["ticket"].as_str().unwrap();
     assert_eq!(ready["command"], format!("wraith receive {ticket}"));
-    world.receive(ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(ticket).succeed();
+    sender.succeed();
 
     let error = world.receive_with("7-crater-lemon", &["--lan", "off"]).finish();
     assert!(error.expect_error(2)["hint"].as_str().unwrap().contains("--ticket"));
@@ -173,9 +148,7 @@ fn a_code_that_the_receiver_made_brings_the_sender_to_it() {
     let film = film(&world);
     let (receiver, code) = made_by_receiver(&world);
     let sender = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &code]].concat());
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.target());
 }
 
 #[test]
@@ -205,9 +178,7 @@ fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
         let error = stopped.expect_error(128 + signal);
         assert!(error["hint"].as_str().unwrap().contains("run again"), "{error}");
         drop(stdin);
-        world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
-        sender.finish().expect_exit(0);
-        tree::assert_same(&film, &world.target().join("film.mov"));
+        expect_arrival(world.receive_with(&code, LOOPBACK), sender, &film, &world.target());
     }
 }
 

@@ -2,7 +2,7 @@
 //! or a route.
 
 use crate::support::cable::Cable;
-use crate::support::{self, Process, World, tree};
+use crate::support::{self, Process, World, expect_arrival, on_ipv4, on_ipv6, tree};
 
 fn transfer_over(cable: &Cable) {
     let (world, film) = World::with_file("film.mov", 1, 1_000_000);
@@ -15,10 +15,9 @@ fn transfer_over(cable: &Cable) {
         .args(["receive", "--json", "--yes", "--lan", "all", "-o"])
         .arg(world.target())
         .arg(code);
-    let received = Process::start("receive", &mut cable.at(1, &receive)).finish();
-    received.expect_exit(0);
+    let received = Process::start("receive", &mut cable.at(1, &receive)).succeed();
     assert_eq!(received.last("met")["place"], "lan");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
@@ -35,9 +34,7 @@ fn transfer_by_a_code_of_the_receiver(cable: &Cable) {
     let mut send = world.wraith("sender");
     send.args(["send", "--json", "--lan", "all", "--timeout", "60", "--code", &code]).arg(&film);
     let sender = Process::start("send", &mut cable.at(0, &send));
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.target());
 }
 
 #[test]
@@ -53,19 +50,10 @@ fn a_code_of_the_receiver_works_where_only_link_local_addresses_are() {
 
 #[test]
 fn two_machines_on_one_cable_meet_over_ipv4() {
-    match Cable::new(Some(["10.73.0.1/24", "10.73.0.2/24"])) {
-        Some(cable) => transfer_over(&cable),
-        None => support::skipped("network namespaces need root and ip"),
-    }
+    on_ipv4(transfer_over);
 }
 
 #[test]
 fn two_machines_without_any_configured_address_meet_over_ipv6() {
-    match Cable::new(None) {
-        Some(cable) => {
-            cable.wait_for_ipv6();
-            transfer_over(&cable);
-        }
-        None => support::skipped("network namespaces need root and ip"),
-    }
+    on_ipv6(transfer_over);
 }

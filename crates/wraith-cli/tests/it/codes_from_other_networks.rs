@@ -15,7 +15,7 @@ use wraith_discovery::{Code, TicketSide};
 
 use crate::support::cable::{enter, inside, ip};
 use crate::support::process::HANG;
-use crate::support::{self, Process, World, tree};
+use crate::support::{self, Process, World, expect_arrival};
 
 const SENDER: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(10, 74, 1, 2)),
@@ -167,9 +167,7 @@ fn a_short_code_is_silent_to_every_other_network_and_stays_good() {
         .arg(world.target())
         .arg(code);
     let receiver = Process::start("receive", &mut inside(&routed.router, &receive));
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.target());
 }
 
 /// Returns the index of an interface, from the kernel's list of multicast addresses.

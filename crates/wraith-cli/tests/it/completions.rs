@@ -216,8 +216,8 @@ fn bash_completes_the_ids_of_received_lists() {
     let path = path_with_program(&world);
     let film = world.file("film.mov", 1, 1000);
     let mut sender = world.send(&[film]);
-    world.receive(&sender.ticket()).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&sender.ticket()).succeed();
+    sender.succeed();
     let listed = world.wraith("receiver").args(["verify", "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     let id = listed.split_whitespace().next().unwrap();

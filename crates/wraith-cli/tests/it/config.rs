@@ -42,12 +42,22 @@ impl Config {
     fn setting(&self, change: impl Fn(&mut Command), key: &str) -> (String, String) {
         let mut command = self.command(&["config", "list", "--json"]);
         change(&mut command);
-        let outcome = Process::start("config", &mut command).finish();
-        outcome.expect_exit(0);
+        let outcome = Process::start("config", &mut command).succeed();
         let all = outcome.all("setting");
         let setting = all.filter(|setting| setting["key"] == key).last().expect("the key is there");
         let of = |field: &str| setting[field].as_str().unwrap_or("-").to_owned();
         (of("value"), of("source"))
+    }
+
+    /// Checks a setting that a variable sets for all commands, and a second one for `send`.
+    fn check_variables(&self, setting: &str, [common, of_send]: [(&str, &str); 2]) {
+        for (command, (_, expected)) in [("send", of_send), ("receive", common)] {
+            let change = |command: &mut Command| {
+                command.envs([common, of_send]);
+            };
+            let found = self.setting(change, &format!("{command}.{setting}"));
+            assert_eq!(found, pair(expected, "env"));
+        }
     }
 }
 
@@ -126,14 +136,14 @@ fn arguments_override_the_config_file() {
     for (more, variable) in [(&["--timeout", "60"][..], None), (&[][..], Some("60"))] {
         let mut sender = send(more, variable);
         let ticket = sender.ticket();
-        world.receive(&ticket).finish().expect_exit(0);
-        sender.finish().expect_exit(0);
+        world.receive(&ticket).succeed();
+        sender.succeed();
     }
     // The command line overrides the environment. Without the file there is no timeout of 0.
     send(&["--timeout", "0"], Some("60")).finish().expect_error(3);
     let mut without = send(&["--no-config", "--ticket", "--listen", "127.0.0.1:0"], None);
-    world.receive(&without.ticket()).finish().expect_exit(0);
-    without.finish().expect_exit(0);
+    world.receive(&without.ticket()).succeed();
+    without.succeed();
 }
 
 #[test]
@@ -312,11 +322,7 @@ fn options_about_one_transfer_are_no_settings() {
 #[test]
 fn a_variable_without_a_command_is_for_all_that_have_the_option() {
     let config = Config::new("rate = '3M'\n");
-    let general = |command: &mut Command| {
-        command.env("WRAITH_RATE", "1M").env("WRAITH_SEND_RATE", "2M");
-    };
-    assert_eq!(config.setting(general, "send.rate"), pair("2M", "env"));
-    assert_eq!(config.setting(general, "receive.rate"), pair("1M", "env"));
+    config.check_variables("rate", [("WRAITH_RATE", "1M"), ("WRAITH_SEND_RATE", "2M")]);
     let mut command = config.command(&["send", "/nonexistent"]);
     let output = command.env("WRAITH_RATE", "soon").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -326,11 +332,7 @@ fn a_variable_without_a_command_is_for_all_that_have_the_option() {
 #[test]
 fn a_variable_of_one_command_overrides_the_common_one() {
     let config = Config::new("");
-    let both = |command: &mut Command| {
-        command.env("WRAITH_LAN", "lo").env("WRAITH_SEND_LAN", "off");
-    };
-    assert_eq!(config.setting(both, "send.lan"), pair("off", "env"));
-    assert_eq!(config.setting(both, "receive.lan"), pair("lo", "env"));
+    config.check_variables("lan", [("WRAITH_LAN", "lo"), ("WRAITH_SEND_LAN", "off")]);
     let mut command = config.command(&["send", "--json", "--timeout", "1", "Cargo.toml"]);
     let output = command.env("WRAITH_SEND_LAN", "off").output().unwrap();
     let (out, err) = text(&output);

@@ -1,7 +1,7 @@
 //! `--connections`: one transfer over several parallel connections.
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{self, World, tree};
+use crate::support::{self, World, offering, tree};
 
 const SIZE: usize = 120_000_000;
 
@@ -58,17 +58,14 @@ fn a_transfer_with_a_limited_rate_stays_on_one_connection() {
 
 #[test]
 fn a_killed_sender_with_several_connections_is_resumed() {
-    let (world, film) = World::with_file("film.mov", 1, 2 * SIZE);
-    let mut sender = world.send_with(&[&film], &["--connections", "3"]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(2 * SIZE, &["--connections", "3"]);
     let receiver = world.receive_with(&ticket, &["--connections", "3"]);
     wait_until_verified(&world.target(), "film.mov", 50);
     sender.kill();
     let mut again = world.send_with(&[&film], &["--connections", "3"]);
     assert_eq!(again.ticket(), ticket);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    again.finish().expect_exit(0);
+    let received = receiver.succeed();
+    again.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let done = received.all("done").last().unwrap();
     let moved = done["bytes_moved"].as_u64().unwrap();

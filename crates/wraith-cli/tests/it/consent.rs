@@ -18,6 +18,13 @@ fn asking(world: &World, ticket: &str, more: &[&str]) -> (Process, PipeWriter) {
     (Process::start_with_stdin("receive", command.stdin(reader)), writer)
 }
 
+/// The same with a sender, in a world of its own.
+fn asked() -> (World, LyingSender, Process, PipeWriter) {
+    let (world, sender) = (World::new(), LyingSender::listen());
+    let (receiver, answers) = asking(&world, &sender.ticket(), &[]);
+    (world, sender, receiver, answers)
+}
+
 fn answer(answers: &mut PipeWriter, words: &str) {
     answers.write_all(words.as_bytes()).unwrap();
 }
@@ -36,11 +43,18 @@ fn lose(mut liar: Liar) {
     liar.connection.close(wraith_transfer::close::STALLED, "gone");
 }
 
+/// Loses the sender of an offer of one small file that the receiver has accepted.
+fn consented() -> (World, LyingSender, Process, PipeWriter) {
+    let (world, sender, receiver, mut answers) = asked();
+    let liar = offer(&sender, 1, 100, &[file("a", 6)]);
+    answer(&mut answers, "y\n");
+    lose(liar);
+    (world, sender, receiver, answers)
+}
+
 #[test]
 fn a_name_that_was_not_shown_is_left_out_after_a_reconnect_and_the_rest_arrives() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let (world, sender, receiver, mut answers) = asked();
     let shown = [file("a", 6), folder("t"), file("t/x", 6)];
     let liar = offer(&sender, 4, 100, &shown);
     answer(&mut answers, "y\n");
@@ -75,9 +89,7 @@ fn a_name_that_was_not_shown_is_left_out_after_a_reconnect_and_the_rest_arrives(
 
 #[test]
 fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let (mut receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let (world, sender, mut receiver, mut answers) = asked();
     let names = Some(vec![b"a".to_vec().into(), b"t".to_vec().into()]);
     let mut liar = sender.offer(Offer { names, ..offer_of(3, 100) });
     // The question comes before any entry is listed.
@@ -99,12 +111,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
 
 #[test]
 fn a_larger_offer_is_asked_about_again_and_a_refusal_holds() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
-    let liar = offer(&sender, 1, 100, &[file("a", 6)]);
-    answer(&mut answers, "y\n");
-    lose(liar);
+    let (world, sender, receiver, mut answers) = consented();
     // An offer of another size, which the consent does not cover.
     let more = [file("a", 6), file("b", 600)];
     let liar = offer(&sender, 2, 1000, &more);
@@ -128,13 +135,8 @@ fn a_larger_offer_is_asked_about_again_and_a_refusal_holds() {
 
 #[test]
 fn a_larger_offer_without_a_second_answer_is_not_accepted() {
-    let world = World::new();
-    let sender = LyingSender::listen();
-    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
-    let liar = offer(&sender, 1, 100, &[file("a", 6)]);
-    answer(&mut answers, "y\n");
+    let (world, sender, receiver, answers) = consented();
     drop(answers);
-    lose(liar);
     let liar = offer(&sender, 1, 1000, &[file("a", 600)]);
     drop(liar.told());
     let liar = offer(&sender, 1, 1000, &[file("a", 600)]);

@@ -21,11 +21,7 @@ fn names(contacts: &[Value]) -> Vec<&str> {
 fn a_transfer_by_ticket_makes_contacts_of_both_sides_where_they_ask_for_it() {
     let world = World::new();
     let film = film(&world);
-    let mut sender = world.send_with(&[&film], &["--save-as", "bob"]);
-    let received = world.receive_with(&sender.ticket(), &["--save-as", "anna"]).finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = world.become_contacts(&film);
     assert_eq!(sent.last("contact")["done"], "added");
     let of_sender = world.contacts("sender");
     let of_receiver = world.contacts("receiver");
@@ -68,7 +64,7 @@ fn a_name_never_changes_its_key() {
         .receive_with(&sender.ticket(), &["--save-as", "Someone"])
         .finish()
         .expect_message(1, "another identity");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert_eq!(world.contacts("receiver"), someone, "nothing was changed");
     tree::assert_same(&film, &world.target().join("film.mov"));
 
@@ -126,8 +122,7 @@ fn a_node_id_in_place_of_a_name_reaches_a_listener() {
     let accept = ["--accept", "contacts", "--rendezvous", &place];
     let (listener, address) = world.listen("bob", &accept);
     let bob = world.node_id("bob");
-    let to_id = world.send_to("sender", &bob, "film.mov", &["--rendezvous", &place]).finish();
-    to_id.expect_exit(0);
+    let to_id = world.send_to("sender", &bob, "film.mov", &["--rendezvous", &place]).succeed();
     let calling = to_id.last("calling");
     assert_eq!((&calling["peer"], &calling["contact"]), (&bob.clone().into(), &bob[..16].into()));
     assert!(world.contacts("sender").is_empty(), "it is no contact afterwards");
@@ -135,8 +130,7 @@ fn a_node_id_in_place_of_a_name_reaches_a_listener() {
 
     // The NodeId of a contact brings its name and its addresses.
     world.know("sender", "bob", Some(&address));
-    let to_contact = world.send_to("sender", &bob.to_uppercase(), "film.mov", &[]).finish();
-    to_contact.expect_exit(0);
+    let to_contact = world.send_to("sender", &bob.to_uppercase(), "film.mov", &[]).succeed();
     assert_eq!(to_contact.last("calling")["contact"], "bob");
     listener.kill();
 }
@@ -180,12 +174,12 @@ fn damage_is_reported_and_stops_only_what_needs_contacts() {
     listener.expect_error(1);
 
     let mut sender = world.send(&[&film]);
-    world.receive(&sender.ticket()).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&sender.ticket()).succeed();
+    sender.succeed();
     let mut sender = world.send(&[&film]);
     let kept = world.receive_with(&sender.ticket(), &["--save-as", "x"]).finish();
     kept.expect_error(1);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
@@ -216,14 +210,14 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
     terminal.send("anna\n");
     terminal.expect("anna is a contact now");
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert_eq!(names(&world.contacts("receiver")), ["anna"]);
 
     // A known peer is shown by name, without a question.
     let (sender, terminal) = at_a_terminal(&world, &film);
     let screen = terminal.expect_exit(0);
     assert!(screen.contains("anna at 127.0.0.1") && !screen.contains("Keep the"), "{screen}");
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -235,7 +229,7 @@ fn enter_no_and_ctrl_c_save_no_contact_and_the_transfer_succeeds() {
         terminal.expect("Save the sender");
         terminal.send(leave);
         terminal.expect_exit(0);
-        sender.finish().expect_exit(0);
+        sender.succeed();
         assert!(world.contacts("receiver").is_empty());
     }
 }

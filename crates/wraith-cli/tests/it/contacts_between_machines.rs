@@ -2,7 +2,7 @@
 //! address or a code.
 
 use crate::support::cable::Cable;
-use crate::support::{self, Process, World, tree};
+use crate::support::{Process, World, on_ipv4, on_ipv6, tree};
 
 /// Bob listens at one end, and Anna sends from the other. A stranger is there too.
 fn send_over(cable: &Cable) {
@@ -37,19 +37,10 @@ fn send_over(cable: &Cable) {
 
 #[test]
 fn contacts_on_one_cable_meet_over_ipv4() {
-    match Cable::new(Some(["10.73.0.1/24", "10.73.0.2/24"])) {
-        Some(cable) => send_over(&cable),
-        None => support::skipped("network namespaces need root and ip"),
-    }
+    on_ipv4(send_over);
 }
 
 #[test]
 fn contacts_without_any_configured_address_meet_over_ipv6() {
-    match Cable::new(None) {
-        Some(cable) => {
-            cable.wait_for_ipv6();
-            send_over(&cable);
-        }
-        None => support::skipped("network namespaces need root and ip"),
-    }
+    on_ipv6(send_over);
 }

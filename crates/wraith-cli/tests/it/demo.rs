@@ -7,8 +7,7 @@ fn the_demo_transfers_compares_and_cleans_up() {
     let world = World::new();
     let mut command = world.wraith("demo");
     command.args(["demo", "--json", "--size", "20M", "--files", "50", "--dir"]).arg(world.target());
-    let outcome = Process::start("demo", &mut command).finish();
-    outcome.expect_exit(0);
+    let outcome = Process::start("demo", &mut command).succeed();
     let demo = outcome.last("demo");
     assert_eq!(demo["matched"], true);
     assert!(demo["bytes"].as_u64() >= Some(20 << 20));

@@ -54,8 +54,7 @@ fn it_tries_everything_and_reaches_the_server_that_is_configured() {
     let address = server.event("listening")["address"].as_str().unwrap().to_owned();
     let mut command = world.wraith("one");
     let doctor = command.args(["doctor", "--json", "--rendezvous", &address]);
-    let outcome = Process::start("doctor", doctor).finish();
-    outcome.expect_exit(0);
+    let outcome = Process::start("doctor", doctor).succeed();
     for name in NAMES {
         let check = check(&outcome, name);
         assert_ne!(check["status"], "fail", "{check}");
@@ -149,8 +148,7 @@ fn how_long_answers_are_let_in_is_not_measured_where_no_relay_could_answer_later
     let world = World::new();
     let mut command = world.wraith("one");
     command.args(["doctor", "--json", "--lifetime"]);
-    let outcome = Process::start("doctor", &mut command).finish();
-    outcome.expect_exit(0);
+    let outcome = Process::start("doctor", &mut command).succeed();
     let lifetime = check(&outcome, "NAT lifetime");
     assert_eq!(lifetime["status"], "none");
     assert!(lifetime["next"].as_str().unwrap().contains("--relay"), "{lifetime}");
@@ -178,8 +176,7 @@ fn nodes_of_the_dht_answer_and_say_where_this_machine_is_seen() {
     let world = World::new();
     let mut command = world.wraith("one");
     command.args(["doctor", "--json", "--dht", "on", "--dht-bootstrap", bootstrap()]);
-    let outcome = Process::start("doctor", &mut command).finish();
-    outcome.expect_exit(0);
+    let outcome = Process::start("doctor", &mut command).succeed();
     let dht = check(&outcome, "DHT");
     assert_eq!(dht["status"], "ok", "{dht}");
     assert!(dht["found"].as_str().unwrap().contains(bootstrap()), "{dht}");

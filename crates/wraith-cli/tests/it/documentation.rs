@@ -110,7 +110,9 @@ fn every_promise_of_the_threat_model_names_tests_that_there_are() {
         let tests: Vec<&str> = row[tests_column].split('`').skip(1).step_by(2).collect();
         assert!(!tests.is_empty(), "{}: no test", row[1]);
         for test in tests {
-            let is_there = sources.contains(&format!("fn {test}("));
+            // A function, or a line of `cases!`.
+            let is_there = [format!("fn {test}("), format!("\n    {test}:")];
+            let is_there = is_there.iter().any(|declaration| sources.contains(declaration));
             assert!(is_there, "{}: there is no test {test}", row[1]);
         }
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, expect_arrival, tree};
 
 /// Limits the files that the command may have open.
 fn limited(command: &mut Command, files: u64) -> &mut Command {
@@ -32,8 +32,6 @@ fn a_tree_of_many_folders_arrives_with_few_open_files() {
         let mut command = world.wraith("receiver");
         command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(&ticket);
         let receiver = Process::start("receive", limited(&mut command, files));
-        receiver.finish().expect_exit(0);
-        sender.finish().expect_exit(0);
-        tree::assert_same(&root, &world.target().join("tree"));
+        expect_arrival(receiver, sender, &root, &world.target());
     }
 }

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::lying::{MEMORY_MAX, peak_memory};
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, sending, tree};
 use socket2::{Domain, SockRef, Socket, Type};
 use wraith_discovery::lan::{GROUP_V4, PACKET_LEN, PORT, seal};
 use wraith_discovery::pake::Joiner;
@@ -72,13 +72,6 @@ fn from_another_address(n: usize) -> UdpSocket {
     socket
 }
 
-fn waiting(world: &World) -> (Process, String) {
-    let film = world.file("film.mov", 1, 1_000_000);
-    let mut sender = world.send_by_code(&[film], &["--lan", "lo"]);
-    let code = sender.code();
-    (sender, code)
-}
-
 /// Checks that the receiver finds the sender, and that neither has used too much memory.
 fn still_meets(world: &World, mut sender: Process, code: &str) {
     let (reader, mut answer) = std::io::pipe().unwrap();
@@ -95,8 +88,8 @@ fn still_meets(world: &World, mut sender: Process, code: &str) {
         assert!(peak < MEMORY_MAX, "{} MiB", peak >> 20);
     }
     answer.write_all(b"y\n").unwrap();
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver.succeed();
+    sender.succeed();
     tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
 }
 
@@ -106,9 +99,7 @@ fn noise(n: u64) -> Vec<u8> {
 
 #[test]
 fn a_flood_of_noise_does_not_prevent_a_meeting() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let (sender, code) = waiting(&world);
+    let (_network, world, _, sender, code) = sending(1_000_000, &[]);
     let _flood = Flood::start(|n| match n % 3 {
         0 => noise(n),
         1 => noise(n)[..n as usize % PACKET_LEN].to_vec(),
@@ -119,9 +110,7 @@ fn a_flood_of_noise_does_not_prevent_a_meeting() {
 
 #[test]
 fn a_flood_of_other_nameplates_does_not_prevent_a_meeting() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let (sender, code) = waiting(&world);
+    let (_network, world, _, sender, code) = sending(1_000_000, &[]);
     let own: u32 = code.split('-').next().unwrap().parse().unwrap();
     let hello = Joiner::new(&Code::new(own, [0; 4]), TicketSide::Creator).hello();
     let _flood = Flood::start(move |n| {
@@ -133,9 +122,7 @@ fn a_flood_of_other_nameplates_does_not_prevent_a_meeting() {
 
 #[test]
 fn a_flood_with_the_right_nameplate_does_not_prevent_a_meeting() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let (sender, code) = waiting(&world);
+    let (_network, world, _, sender, code) = sending(1_000_000, &[]);
     let number = code.split('-').next().unwrap().parse().unwrap();
     // Each hello starts an exchange and none completes it, because a wrong proof would burn the
     // code.

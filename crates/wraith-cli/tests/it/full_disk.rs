@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::disk_image::{FileSystem, disk, images};
 use crate::support::journal::wait_until_verified;
-use crate::support::{self, World, is_root, skipped, tree};
+use crate::support::{self, World, expect_arrival, is_root, skipped, tree};
 
 /// A file system of its own. Drop unmounts it.
 struct SmallDisk(PathBuf);
@@ -117,9 +117,7 @@ fn space_that_an_interrupted_file_has_reserved_is_available_to_it() {
     let receiver = world.receive_with(&ticket, &["--rate", "20M"]);
     wait_until_verified(&world.target(), "film.mov", 20);
     receiver.kill();
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(world.receive(&ticket), sender, &film, &world.target());
 }
 
 /// The receiver checks before it calls the sender, so the sender keeps waiting.
@@ -136,8 +134,8 @@ fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
     let elsewhere = world.path("elsewhere");
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--yes", &ticket, "-o"]).arg(&elsewhere);
-    support::Process::start("receive", &mut command).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    support::Process::start("receive", &mut command).succeed();
+    sender.succeed();
     tree::assert_same(&film, &elsewhere.join("film.mov"));
 }
 
@@ -156,9 +154,7 @@ fn a_target_that_is_a_file_ends_with_7() {
 fn a_deleted_target_folder_is_reported() {
     let world = World::new();
     let root = world.source().join("tree");
-    for n in 0..40 {
-        tree::file(&root.join(format!("{n}")), n, 100_000);
-    }
+    tree::files(&root, 40, 100_000, |n| n.to_string());
     let mut sender = world.send_with(&[&root], &["--rate", "1M"]);
     let mut receiver = world.receive(&sender.ticket());
     receiver.event("file");

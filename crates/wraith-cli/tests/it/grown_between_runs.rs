@@ -58,9 +58,8 @@ impl Film {
 
     fn run(&self, send: &[&str], receive: &[&str]) -> Outcome {
         let mut sender = self.world.send_with(&[self.source()], send);
-        let received = self.world.receive_with(&sender.ticket(), receive).finish();
-        received.expect_exit(0);
-        sender.finish().expect_exit(0);
+        let received = self.world.receive_with(&sender.ticket(), receive).succeed();
+        sender.succeed();
         received
     }
 
@@ -150,9 +149,8 @@ fn a_waiting_receiver_keeps_the_content_of_a_sender_that_returns_with_a_longer_f
     let rest = film.rest();
     append(&film.source(), b"more");
     let sender: Process = film.world.send_with(&[film.source()], &[]);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = receiver.succeed();
+    sender.succeed();
     film.check(&received, &[&film.old[..], b"more"].concat(), rest + AROUND);
 }
 
@@ -174,9 +172,8 @@ fn a_folder_continues_with_its_grown_and_its_complete_files() {
     append(&from.join("b log"), b"more");
     append(&from.join("a small 7"), b"more");
     let mut sender = world.send(&[&from]);
-    let received = world.receive_with(&sender.ticket(), OVERWRITE).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&sender.ticket(), OVERWRITE).succeed();
+    sender.succeed();
     tree::assert_same(&from, &to);
     assert_eq!(tree::leftovers(&world.target()), Vec::<PathBuf>::new());
     let moved = received.last("done")["bytes_moved"].as_u64().unwrap() as usize;

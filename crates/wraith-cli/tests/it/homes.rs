@@ -2,7 +2,7 @@
 //! to, or that is no folder, stops every command.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::support::pty::Terminal;
 use crate::support::{Process, World, is_root, skipped, tree};
@@ -46,10 +46,8 @@ fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
         return;
     };
     let mut sender = world.send(&[&film]);
-    let received = world.receive(&sender.ticket()).finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = world.receive(&sender.ticket()).succeed();
+    let sent = sender.succeed();
     for outcome in [&sent, &received] {
         let note = outcome.last("note");
         let message = note["message"].as_str().unwrap();
@@ -94,8 +92,7 @@ fn without_a_home_files_move_with_one_note_and_no_line_after_success() {
         assert_eq!(lines.iter().filter(is_note).count(), 1, "{said}");
         assert!(lines[0].contains(why) && lines[0].contains("saves nothing"), "{said}");
         assert!(lines.last().unwrap().starts_with("Received 1 file"), "{said}");
-        let sent = sender.finish();
-        sent.expect_exit(0);
+        let sent = sender.succeed();
         assert_eq!(sent.all("note").count(), 1, "{:?}", sent.events);
         assert_eq!(sent.events.last().unwrap()["event"], "done");
         tree::assert_same(&film, &world.target().join("film.mov"));
@@ -150,9 +147,8 @@ fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
     let mut sender = world.send(&[&film]);
     let ready = sender.event("ready");
     assert_eq!(ready["node_id"], id.trim());
-    world.receive(ready["ticket"].as_str().unwrap()).finish().expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    world.receive(ready["ticket"].as_str().unwrap()).succeed();
+    let sent = sender.succeed();
     let notes: Vec<_> = sent.all("note").collect();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0]["message"].as_str().unwrap().contains("this run was not saved"));
@@ -216,8 +212,7 @@ fn the_final_event_is_the_last_line() {
         let lines = String::from_utf8(received.stdout).unwrap();
         assert!(lines.contains("no list was saved"), "{lines}");
         assert!(lines.lines().last().unwrap().contains(r#""event":"done""#), "{lines}");
-        let sent = sender.finish();
-        sent.expect_exit(0);
+        let sent = sender.succeed();
         assert_eq!(sent.events.last().unwrap()["event"], "done");
         assert_eq!(sent.all("contact").count(), 1);
     } else {
@@ -286,6 +281,13 @@ fn a_home_of_another_user_is_refused() {
     assert!(check.contains(r#""status":"fail""#), "{check}");
 }
 
+/// Asserts an exit code, and that standard error contains `part`.
+fn expect_said(output: Output, code: i32, part: &str) {
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(part), "{said}");
+}
+
 #[test]
 fn an_identity_that_cannot_be_reached_is_replaced_by_none() {
     let (world, film) = World::with_file("film.mov", 1, 1);
@@ -296,9 +298,7 @@ fn an_identity_that_cannot_be_reached_is_replaced_by_none() {
     command.args(["send", "--no-config", "--ticket"]).arg(&film).stdin(Stdio::null());
     let output = command.output().unwrap();
     tree::set_mode(&world.path("home-one"), 0o700);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(7), "{said}");
-    assert!(said.contains("identity"), "{said}");
+    expect_said(output, 7, "identity");
 }
 
 #[test]
@@ -337,9 +337,7 @@ fn an_identity_that_is_a_folder_is_reported() {
     let world = World::new();
     fs::create_dir_all(world.path("home-one/identity")).unwrap();
     let output = world.wraith("one").arg("id").output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("identity is a folder"), "{said}");
+    expect_said(output, 1, "identity is a folder");
 }
 
 #[test]
@@ -357,18 +355,18 @@ fn never_is_an_answer_to_the_question_about_contacts() {
     };
     let (terminal, sender) = fetch(&["--no-contacts"]);
     assert!(!terminal.expect_exit(0).contains("as a contact?"));
-    sender.finish().expect_exit(0);
+    sender.succeed();
     fs::remove_file(world.target().join("film.mov")).unwrap();
     let (mut terminal, sender) = fetch(&[]);
     terminal.expect("or never: ");
     terminal.send("never\n");
     terminal.expect("wraith config unset no-contacts");
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     fs::remove_file(world.target().join("film.mov")).unwrap();
     let (terminal, sender) = fetch(&[]);
     assert!(!terminal.expect_exit(0).contains("as a contact?"));
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]

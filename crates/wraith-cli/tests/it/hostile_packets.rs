@@ -1,27 +1,32 @@
 //! Peers and strangers that send packets no honest program sends, against a real `wraith send`.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 
 use crate::raw_peer::{self, RawPeer};
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, offering, tree};
 use wraith_core::AccessKey;
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::Ticket;
 
-/// Starts a sender of one file. Returns it with its ticket.
-fn sender(world: &World) -> (Process, String, Ticket) {
-    let film = world.file("film.mov", 1, 3_000_000);
-    let mut sender = world.send(&[film]);
-    let text = sender.ticket();
+/// Starts a sender of one file in a world of its own. Returns it with its ticket.
+fn sender() -> (World, Process, String, Ticket) {
+    let (world, _, sender, text) = offering(3_000_000, &[]);
     let ticket = text.parse().unwrap();
-    (sender, text, ticket)
+    (world, sender, text, ticket)
 }
 
 /// Checks that an honest receiver still gets everything, and that both sides end well.
 fn still_serves(world: &World, sender: Process, ticket: &str) {
-    world.receive(ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(ticket).succeed();
+    sender.succeed();
     tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
+}
+
+/// Connects by the socket of a stranger, and checks that nothing else was sent to it.
+fn only_the_invited_is_answered(socket: UdpSocket, ticket: &Ticket) {
+    // The sender answers in order: once the keys are there, it has handled all earlier packets.
+    let invited = RawPeer::connect_by(socket, ticket);
+    assert_eq!(invited.strays(), 0, "a stranger was answered");
 }
 
 fn address(ticket: &Ticket) -> SocketAddr {
@@ -40,38 +45,32 @@ fn frames(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
 
 #[test]
 fn strangers_get_no_answer_to_anything() {
-    let world = World::new();
-    let (sender, text, ticket) = sender(&world);
+    let (world, sender, text, ticket) = sender();
     let socket = raw_peer::socket(address(&ticket));
     for len in (0..1500).chain([8000, 65_000]) {
         let garbage: Vec<u8> = (0..len).map(|i: usize| (i * i + len) as u8).collect();
         socket.send(&garbage).unwrap();
     }
-    // The sender answers in order: once the keys are there, it has handled all earlier packets.
-    let invited = RawPeer::connect_by(socket, &ticket);
-    assert_eq!(invited.strays(), 0, "a stranger was answered");
+    only_the_invited_is_answered(socket, &ticket);
     still_serves(&world, sender, &text);
 }
 
 #[test]
 fn the_node_id_without_an_access_key_gets_no_answer() {
-    let world = World::new();
-    let (sender, text, ticket) = sender(&world);
+    let (world, sender, text, ticket) = sender();
     let (socket, node) = (raw_peer::socket(address(&ticket)), ticket.node_id());
     for access_key in [AccessKey::public(node), AccessKey::of_ticket(&[7; 16], node)] {
         for datagram in raw_peer::h1(node, &access_key) {
             socket.send(&datagram).unwrap();
         }
     }
-    let invited = RawPeer::connect_by(socket, &ticket);
-    assert_eq!(invited.strays(), 0, "a stranger was answered");
+    only_the_invited_is_answered(socket, &ticket);
     still_serves(&world, sender, &text);
 }
 
 #[test]
 fn a_new_peer_at_a_reused_address_is_answered() {
-    let world = World::new();
-    let (sender, text, ticket) = sender(&world);
+    let (world, sender, text, ticket) = sender();
     for frame in [0x00, 0x3f] {
         let mut gone = RawPeer::connect(address(&ticket), &ticket);
         gone.send(&[frame]);
@@ -86,8 +85,7 @@ fn a_new_peer_at_a_reused_address_is_answered() {
 
 #[test]
 fn every_broken_frame_ends_only_its_own_connection() {
-    let world = World::new();
-    let (sender, text, ticket) = sender(&world);
+    let (world, sender, text, ticket) = sender();
     let broken: Vec<(&str, Vec<u8>, u64)> = vec![
         ("an unknown frame", vec![0x3f], 1),
         ("a cut-off frame", vec![0x10], 1),
@@ -143,8 +141,7 @@ fn every_broken_frame_ends_only_its_own_connection() {
 
 #[test]
 fn random_frames_never_bring_the_sender_down() {
-    let world = World::new();
-    let (mut sender, text, ticket) = sender(&world);
+    let (world, mut sender, text, ticket) = sender();
     for seed in 0..40u64 {
         let mut peer = RawPeer::connect(address(&ticket), &ticket);
         let mut noise = blake3::Hasher::new().update(&seed.to_be_bytes()).finalize_xof();
@@ -162,8 +159,7 @@ fn random_frames_never_bring_the_sender_down() {
 
 #[test]
 fn silent_peers_do_not_block_receivers() {
-    let world = World::new();
-    let (sender, text, ticket) = sender(&world);
+    let (world, sender, text, ticket) = sender();
     let idle: Vec<RawPeer> = (0..12).map(|_| RawPeer::connect(address(&ticket), &ticket)).collect();
     still_serves(&world, sender, &text);
     drop(idle);

@@ -125,12 +125,17 @@ fn a_name_with_control_characters_arrives_but_never_reaches_the_terminal() {
     assert_eq!(tree::names(&world.target()).len(), 1);
 }
 
+/// Checks that the receiver fails, and does not keep the file `name`.
+fn is_not_kept(world: &World, script: Script, name: &str) {
+    receive(world, script).expect_error(8);
+    assert!(!world.target().join(name).exists());
+}
+
 #[test]
 fn a_small_file_with_other_bytes_than_its_root_is_not_kept() {
     let world = World::new();
     let script = Script { data: whole(0, [7; 32], b"gotcha"), ..file_named(b"gift") };
-    receive(&world, script).expect_error(8);
-    assert!(!world.target().join("gift").exists());
+    is_not_kept(&world, script, "gift");
 }
 
 #[test]
@@ -144,8 +149,7 @@ fn a_chunk_with_other_bytes_than_its_chaining_value_is_not_kept() {
         data: chunk(0, 0, [7; 32], &vec![1; 256 << 10]),
         ..Script::default()
     };
-    receive(&world, script).expect_error(8);
-    assert!(!world.target().join("film").exists());
+    is_not_kept(&world, script, "film");
 }
 
 #[test]
@@ -163,8 +167,7 @@ fn a_root_that_its_chunks_do_not_make_is_not_kept() {
         data: data.concat(),
         ..Script::default()
     };
-    receive(&world, script).expect_error(8);
-    assert!(!world.target().join("film").exists());
+    is_not_kept(&world, script, "film");
 }
 
 #[test]

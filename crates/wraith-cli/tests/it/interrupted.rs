@@ -2,7 +2,7 @@
 
 use crate::support::journal::wait_until_verified;
 use crate::support::pty::Terminal;
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, offering, tree};
 
 const FILM_BYTES: usize = 400 << 20;
 
@@ -28,9 +28,8 @@ fn an_interrupted_receiver_keeps_its_part_and_continues() {
     let note = outcome.all("note").find(|note| note["path"] == part.as_str()).unwrap();
     assert!(note["message"].as_str().unwrap().contains("unfinished files stay, "), "{note}");
 
-    let again = world.receive(&ticket).finish();
-    again.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let again = world.receive(&ticket).succeed();
+    sender.succeed();
     tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
     let moved = again.last("done")["bytes_moved"].as_u64().unwrap();
     assert!(moved < FILM_BYTES as u64, "what was verified did not move again");
@@ -47,8 +46,8 @@ fn an_interrupted_sender_shows_how_to_resume() {
 
     let mut again = world.send(&[world.source().join("film.mov")]);
     assert_eq!(again.ticket(), ticket);
-    world.receive(&ticket).finish().expect_exit(0);
-    again.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    again.succeed();
     tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
 }
 
@@ -108,9 +107,7 @@ fn ctrl_c_at_the_question_stops_at_once() {
 
 #[test]
 fn a_sender_reports_a_receiver_that_stops_at_the_question_and_waits_for_it() {
-    let (world, film) = World::with_file("film.mov", 1, 10);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, _, mut sender, ticket) = offering(10, &[]);
     let (reader, _writer) = std::io::pipe().unwrap();
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", &ticket, "-o"]).arg(world.target()).stdin(reader);
@@ -123,6 +120,6 @@ fn a_sender_reports_a_receiver_that_stops_at_the_question_and_waits_for_it() {
     let note = sender.event("note");
     let what = "the receiver stopped before it accepted; waiting for it to come back";
     assert_eq!(note["message"], what);
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
 }

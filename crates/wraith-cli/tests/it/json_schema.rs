@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::net::UnixListener;
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{Outcome, Process, World, schema, tree};
+use crate::support::{Outcome, Process, World, offering, schema, tree};
 use serde_json::{Value, json};
 
 #[test]
@@ -57,10 +57,8 @@ fn a_transfer_by_code() {
     );
     let address = server.event("listening")["address"].as_str().unwrap().to_owned();
     let mut sender = world.send_by_code(&[&film], &["--rendezvous", &address]);
-    let received = world.receive_with(&sender.code(), &["--rendezvous", &address]).finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = world.receive_with(&sender.code(), &["--rendezvous", &address]).succeed();
+    let sent = sender.succeed();
     server.signal(libc::SIGTERM);
     let served = server.finish();
     served.expect_error(143);
@@ -88,9 +86,7 @@ fn a_transfer_by_code() {
 
 #[test]
 fn a_transfer_that_is_refused_or_has_a_wrong_ticket() {
-    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(3_000_000, &[]);
     let mut command = world.wraith("receiver");
     let command = command.args(["receive", "--json", "-o"]).arg(world.target()).arg(&ticket);
     let (reader, mut answer) = std::io::pipe().unwrap();
@@ -119,9 +115,8 @@ fn a_transfer_that_is_lost_and_comes_back() {
     std::fs::create_dir_all(world.target().join("tree/in the way/inside")).unwrap();
     let mut again = world.send_with(&[&tree], &["--reconnect", "60"]);
     again.event("ready");
-    let received = receiver.finish();
-    received.expect_exit(0);
-    again.finish().expect_exit(0);
+    let received = receiver.succeed();
+    again.succeed();
     drop(socket);
     let wanted = ["reconnecting", "progress", "file", "note", "done"];
     assert_has(&kinds(&[&received]), &wanted);

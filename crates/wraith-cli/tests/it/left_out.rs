@@ -140,8 +140,7 @@ fn a_special_file_in_a_tree_is_counted_and_does_no_harm() {
         command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(&root);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (_, (status, said)) = support::process::said_by(command.spawn().unwrap(), |ticket| {
-            let received = world.receive(ticket).finish();
-            received.expect_exit(0);
+            let received = world.receive(ticket).succeed();
             assert_eq!(received.last("offer")["left_out"], 0);
         });
         assert_eq!(status.code(), Some(0), "{said}");

@@ -2,7 +2,7 @@
 //! ends with exit code 6 and a hint.
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, cases, tree};
 
 const SIZE: usize = 400 << 20;
 
@@ -16,21 +16,19 @@ fn under_way(world: &World, reconnect: &str) -> (Process, Process, String) {
     (sender, receiver, ticket)
 }
 
-#[test]
-fn a_receiver_whose_sender_is_killed_ends_with_6_and_a_hint() {
-    let world = World::new();
-    let (sender, receiver, _) = under_way(&world, "0");
-    sender.kill();
-    receiver.finish().expect_hint(6, "wraith receive");
-    assert!(!world.target().join("film.mov").exists());
+cases! {
+    a_receiver_whose_sender_is_killed_ends_with_6_and_a_hint: killed(true, "wraith receive");
+    a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint: killed(false, "wraith send");
 }
 
-#[test]
-fn a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint() {
+/// Kills one side, and checks the hint of the other.
+fn killed(kills_sender: bool, hint: &str) {
     let world = World::new();
     let (sender, receiver, _) = under_way(&world, "0");
-    receiver.kill();
-    sender.finish().expect_hint(6, "wraith send");
+    let (dies, stays) = if kills_sender { (sender, receiver) } else { (receiver, sender) };
+    dies.kill();
+    stays.finish().expect_hint(6, hint);
+    assert!(!world.target().join("film.mov").exists());
 }
 
 #[test]
@@ -54,7 +52,7 @@ fn a_receiver_goes_on_by_itself_when_the_sender_is_started_again() {
     sender.kill();
     let mut again = world.send_with(&[world.source().join("film.mov")], &["--reconnect", "60"]);
     assert_eq!(again.ticket(), ticket, "the same command offers the same ticket again");
-    receiver.finish().expect_exit(0);
-    again.finish().expect_exit(0);
+    receiver.succeed();
+    again.succeed();
     tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::support::cable::copy_environment;
 use crate::support::cable::{inside, ip};
 use crate::support::{self, Process, World, lan, tree};
 
@@ -43,7 +44,7 @@ fn all_have_different_numbers(lan: &str, place: impl Fn(usize, &Command) -> Comm
     for (n, (code, sender)) in codes.iter().zip(senders).take(transfers).enumerate() {
         let target = world.path(&format!("target-{n}"));
         receive(&world, n, code, lan, &target, &place);
-        sender.finish().expect_exit(0);
+        sender.succeed();
         tree::assert_same(&film, &target.join("film.mov"));
     }
 }
@@ -67,7 +68,7 @@ fn receive(
 ) {
     let mut command = world.wraith(&format!("receiver-{n}"));
     command.args(["receive", "--json", "--yes", "--lan", lan, "-o"]).arg(target).arg(code);
-    Process::start("receive", &mut place(n + 1, &command)).finish().expect_exit(0);
+    Process::start("receive", &mut place(n + 1, &command)).succeed();
 }
 
 #[test]
@@ -88,12 +89,7 @@ fn senders_on_the_machines_of_one_network_have_different_numbers() {
 fn copy(command: &Command) -> Command {
     let mut copy = Command::new(PathBuf::from(command.get_program()));
     copy.args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => copy.env(name, value),
-            None => copy.env_remove(name),
-        };
-    }
+    copy_environment(command, &mut copy);
     copy
 }
 

@@ -57,8 +57,8 @@ fn the_umask_decides_about_permissions_and_special_bits_never_arrive() {
         fs::write(world.target().join("t/taken"), "mine").unwrap();
         let mut sender = world.send(&[&root]);
         let more = [more, &["--yes"]].concat();
-        receive(&world, umask, &sender.ticket(), &more).finish().expect_exit(0);
-        sender.finish().expect_exit(0);
+        receive(&world, umask, &sender.ticket(), &more).succeed();
+        sender.succeed();
         for name in ["folder", "folder/small", "folder/large", "taken (1)"] {
             let now = mode(&world.target().join("t").join(name));
             assert_eq!(now, expected, "{name} under {umask} with {more:?}: {now:o}");
@@ -75,8 +75,8 @@ fn a_file_that_is_resumed_has_the_permissions_of_the_run_that_ends_it() {
     let first = receive(&world, "000", &ticket, &["--yes", "--rate", "20M"]);
     wait_until_verified(&world.target(), "film", 20);
     first.kill();
-    receive(&world, "027", &ticket, &["--yes"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receive(&world, "027", &ticket, &["--yes"]).succeed();
+    sender.succeed();
     assert_eq!(mode(&world.target().join("film")), 0o640);
 }
 
@@ -90,8 +90,7 @@ fn risky_links_and_modes_are_shown_with_the_offer() {
     symlink("../../above", root.join("up")).unwrap();
     let mut sender = world.send(&[&root]);
     let ticket = sender.ticket();
-    let looked = receive(&world, "022", &ticket, &["--dry-run"]).finish();
-    looked.expect_exit(0);
+    let looked = receive(&world, "022", &ticket, &["--dry-run"]).succeed();
     let openings = looked.last("risky_entries");
     assert_eq!((&openings["leading_out"], &openings["writable"]), (&3.into(), &1.into()));
     assert_eq!(

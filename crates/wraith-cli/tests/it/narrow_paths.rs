@@ -4,7 +4,7 @@
 use std::thread;
 
 use crate::support::cable::Cable;
-use crate::support::{self, Outcome, Process, World, tree};
+use crate::support::{self, Outcome, Process, World, cases, tree};
 
 /// Least IP MTU at which a direct connection is certain: the longest datagram of a short H1 (SPEC
 /// §3.4) and the headers.
@@ -72,7 +72,7 @@ fn transfer(cable: &Cable, relay_address: Option<&str>) -> Outcome {
     receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(ticket);
     let received = Process::start("receive", &mut cable.at(1, &receive)).finish();
     if received.all("done").count() > 0 {
-        sender.finish().expect_exit(0);
+        sender.succeed();
         tree::assert_same(&film, &world.target().join("film.mov"));
     }
     drop(relay);
@@ -109,24 +109,11 @@ fn transfers(family: Family, has_relay: bool, mtus: &[u32]) {
     });
 }
 
-#[test]
-fn a_silent_ipv4_path_carries_a_transfer_or_is_named() {
-    table(Family::V4, false);
-}
-
-#[test]
-fn a_silent_ipv6_path_carries_a_transfer_or_is_named() {
-    table(Family::V6, false);
-}
-
-#[test]
-fn a_silent_ipv4_path_of_any_size_carries_a_transfer_if_there_is_a_relay() {
-    table(Family::V4, true);
-}
-
-#[test]
-fn a_silent_ipv6_path_of_any_size_carries_a_transfer_if_there_is_a_relay() {
-    table(Family::V6, true);
+cases! {
+    a_silent_ipv4_path_carries_a_transfer_or_is_named: table(Family::V4, false);
+    a_silent_ipv6_path_carries_a_transfer_or_is_named: table(Family::V6, false);
+    a_silent_ipv4_path_of_any_size_carries_a_transfer_if_there_is_a_relay: table(Family::V4, true);
+    a_silent_ipv6_path_of_any_size_carries_a_transfer_if_there_is_a_relay: table(Family::V6, true);
 }
 
 #[test]

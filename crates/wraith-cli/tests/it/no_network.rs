@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::support::cable::copy_environment;
 use crate::support::{World, is_root, skipped};
 
 /// Runs wraith with only the interfaces that `set_up` makes. Returns its output and exit code.
@@ -10,12 +11,7 @@ fn alone(world: &World, set_up: &str, words: &[&str]) -> (String, String, Option
     let mut command = Command::new("unshare");
     let script = format!("{set_up} exec \"$0\" \"$@\"");
     command.args(["-n", "sh", "-c", &script]).arg(wraith.get_program()).args(words);
-    for (name, value) in wraith.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    copy_environment(&wraith, &mut command);
     command.env("WRAITH_LAN", "all");
     let output = command.current_dir(world.source()).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -24,13 +20,18 @@ fn alone(world: &World, set_up: &str, words: &[&str]) -> (String, String, Option
 
 const LOOPBACK: &str = "ip link set lo up;";
 
+/// Returns a world with a file, or `None` if no machine without a network can be made.
+fn unconnected() -> Option<World> {
+    if !is_root() {
+        skipped("a machine without a network is made with unshare, which needs root");
+        return None;
+    }
+    Some(World::with_file("film.mov", 1, 1).0)
+}
+
 #[test]
 fn without_any_address_nothing_is_offered() {
-    if !is_root() {
-        return skipped("a machine without a network is made with unshare, which needs root");
-    }
-    let world = World::new();
-    world.file("film.mov", 1, 1);
+    let Some(world) = unconnected() else { return };
     let (said, printed, code) = alone(&world, "", &["send", "film.mov"]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("no address at which a receiver could reach it"), "{said}");
@@ -40,11 +41,7 @@ fn without_any_address_nothing_is_offered() {
 
 #[test]
 fn a_ticket_with_loopback_only_is_marked_as_local() {
-    if !is_root() {
-        return skipped("a machine without a network is made with unshare, which needs root");
-    }
-    let world = World::new();
-    world.file("film.mov", 1, 1);
+    let Some(world) = unconnected() else { return };
     let words = ["send", "--timeout", "1", "film.mov"];
     let (said, printed, code) = alone(&world, LOOPBACK, &words);
     assert_eq!(code, Some(3), "{said}");
@@ -54,10 +51,7 @@ fn a_ticket_with_loopback_only_is_marked_as_local() {
 
 #[test]
 fn the_doctor_calls_nothing_ok_that_is_not_there() {
-    if !is_root() {
-        return skipped("a machine without a network is made with unshare, which needs root");
-    }
-    let world = World::new();
+    let Some(world) = unconnected() else { return };
     for (set_up, addresses, expected) in [("", "fail", 1), (LOOPBACK, "warn", 0)] {
         let (said, printed, code) = alone(&world, set_up, &["doctor"]);
         assert_eq!(code, Some(expected), "{printed}{said}");

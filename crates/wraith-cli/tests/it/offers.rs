@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::journal::wait_until_verified;
 use crate::support::pty::Terminal;
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, expect_arrival, lan, tree};
 
 /// Starts `wraith receive` at a terminal, into the target folder.
 fn at_terminal(world: &World, ticket: &str, more: &[&str], rows: u16) -> Terminal {
@@ -153,9 +153,7 @@ fn a_refused_offer_makes_no_folder() {
 #[test]
 fn a_long_list_is_shown_page_by_page() {
     let world = World::new();
-    for n in 0..30 {
-        tree::file(&world.source().join(format!("many/{n:02}")), n, 10);
-    }
+    tree::files(&world.source().join("many"), 30, 10, |n| format!("{n:02}"));
     let mut sender = world.send(&[world.source().join("many")]);
     let mut terminal = at_terminal(&world, &sender.ticket(), &[], 12);
     terminal.expect("Accept?");
@@ -173,7 +171,7 @@ fn a_long_list_is_shown_page_by_page() {
     terminal.send("y\n");
     terminal.keep_nobody();
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 /// Makes three files `a`, `b` and `c` with the content "new!", which exist at the target as "old".
@@ -186,15 +184,21 @@ fn taken(world: &World) -> Vec<std::path::PathBuf> {
     names.map(|name| world.source().join(name)).to_vec()
 }
 
+/// Offers those files to a receiver that accepts them at a terminal.
+fn taken_and_accepted() -> (World, Process, Terminal) {
+    let world = World::new();
+    let mut sender = world.send(&taken(&world));
+    let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
+    terminal.expect("3 taken by another entry: a, b, c");
+    terminal.expect("Accept?");
+    terminal.send("y\n");
+    (world, sender, terminal)
+}
+
 #[test]
 fn one_answer_settles_all_names_that_are_taken() {
     for (answer, a, copy) in [("o", "new!", false), ("s", "old", false), ("", "old", true)] {
-        let world = World::new();
-        let mut sender = world.send(&taken(&world));
-        let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
-        terminal.expect("3 taken by another entry: a, b, c");
-        terminal.expect("Accept?");
-        terminal.send("y\n");
+        let (world, sender, mut terminal) = taken_and_accepted();
         terminal.expect("3 names are taken by another entry:");
         terminal.expect("[r] ");
         terminal.send("what\n");
@@ -203,7 +207,7 @@ fn one_answer_settles_all_names_that_are_taken() {
         terminal.send(&format!("{answer}\n"));
         terminal.keep_nobody();
         terminal.expect_exit(0);
-        sender.finish().expect_exit(0);
+        sender.succeed();
         for name in ["a", "b", "c"] {
             assert_eq!(content(&world.target().join(name)), a, "{answer}");
             assert_eq!(world.target().join(format!("{name} (1)")).exists(), copy, "{answer}");
@@ -213,11 +217,7 @@ fn one_answer_settles_all_names_that_are_taken() {
 
 #[test]
 fn each_name_that_is_taken_can_have_its_own_answer() {
-    let world = World::new();
-    let mut sender = world.send(&taken(&world));
-    let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
-    terminal.expect("Accept?");
-    terminal.send("y\n");
+    let (world, sender, mut terminal) = taken_and_accepted();
     terminal.expect("decide for [e]ach?");
     terminal.send("e\n");
     terminal.expect("a (4 B): [o]verwrite");
@@ -228,7 +228,7 @@ fn each_name_that_is_taken_can_have_its_own_answer() {
     terminal.send("R\n");
     terminal.keep_nobody();
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     let at = |name: &str| world.target().join(name);
     assert_eq!((content(&at("a")), content(&at("b"))), ("new!".into(), "old".into()));
     assert_eq!((content(&at("c")), content(&at("c (1)"))), ("old".into(), "new!".into()));
@@ -245,8 +245,8 @@ fn without_a_terminal_nothing_is_asked_and_the_new_one_is_renamed() {
     ] {
         let world = World::new();
         let mut sender = world.send(&taken(&world));
-        world.receive_with(&sender.ticket(), more).finish().expect_exit(0);
-        sender.finish().expect_exit(0);
+        world.receive_with(&sender.ticket(), more).succeed();
+        sender.succeed();
         assert_eq!(content(&world.target().join("a")), a, "{more:?}");
         assert_eq!(world.target().join("a (1)").exists(), copy, "{more:?}");
     }
@@ -265,8 +265,7 @@ fn a_dry_run_reports_the_plan_writes_nothing_and_keeps_the_ticket_valid() {
     let mut sender = world.send(&[&gift]);
     let ticket = sender.ticket();
     let before = tree::names(&world.target().join("gift"));
-    let looked = dry_run(&world, &ticket, &["--on-conflict", "overwrite"]).finish();
-    looked.expect_exit(0);
+    let looked = dry_run(&world, &ticket, &["--on-conflict", "overwrite"]).succeed();
     let action = |path: &str| {
         let of = |e: &&serde_json::Value| e["path"] == path;
         looked.all("would_receive").find(of).unwrap()["action"].clone()
@@ -278,8 +277,8 @@ fn a_dry_run_reports_the_plan_writes_nothing_and_keeps_the_ticket_valid() {
     assert_eq!(tree::names(&world.target().join("gift")), before);
     assert!(tree::leftovers(&world.target()).is_empty());
 
-    world.receive_with(&ticket, &["--on-conflict", "overwrite"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&ticket, &["--on-conflict", "overwrite"]).succeed();
+    sender.succeed();
     assert_eq!(
         fs::read(gift.join("big")).unwrap(),
         fs::read(world.target().join("gift/big")).unwrap()
@@ -292,10 +291,8 @@ fn after_a_dry_run_the_same_code_fetches() {
     let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send_by_code(&[&film], &["--lan", "lo"]);
     let code = sender.code();
-    dry_run(&world, &code, &["--lan", "lo"]).finish().expect_exit(0);
-    world.receive_with(&code, &["--lan", "lo"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    dry_run(&world, &code, &["--lan", "lo"]).succeed();
+    expect_arrival(world.receive_with(&code, &["--lan", "lo"]), sender, &film, &world.target());
 }
 
 #[test]
@@ -307,9 +304,8 @@ fn a_target_that_is_renamed_while_files_come_keeps_everything() {
     sender.signal(libc::SIGSTOP);
     fs::rename(world.target(), world.path("moved")).unwrap();
     sender.signal(libc::SIGCONT);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = receiver.succeed();
+    sender.succeed();
     tree::assert_same(&films, &world.path("moved/films"));
     assert!(tree::leftovers(&world.path("moved")).is_empty());
     let note = received.last("note")["message"].as_str().unwrap().to_owned();

@@ -45,9 +45,8 @@ impl Pair {
 
     fn run(&self, send: &[&str], receive: &[&str]) -> Outcome {
         let mut sender = self.world.send_with(&[self.source()], send);
-        let received = self.world.receive_with(&sender.ticket(), receive).finish();
-        received.expect_exit(0);
-        sender.finish().expect_exit(0);
+        let received = self.world.receive_with(&sender.ticket(), receive).succeed();
+        sender.succeed();
         received
     }
 
@@ -172,9 +171,8 @@ fn holes_and_zeros_are_made_here() {
     tree::sparse(&new, 64 * MB as u64, &[0, 30 * MB as u64]);
     tree::file(&old, 1, 40 * MB);
     let mut sender = world.send(&[&new]);
-    let received = world.receive_with(&sender.ticket(), OVERWRITE).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&sender.ticket(), OVERWRITE).succeed();
+    sender.succeed();
     tree::assert_same(&new, &old);
     assert!(received.last("done")["bytes_moved"].as_u64().unwrap() < MB as u64);
 }
@@ -211,9 +209,8 @@ fn kills_in_the_middle_cost_nothing_that_was_verified() {
     }
     assert!(in_the_middle > 0, "no kill came in the middle");
     if fs::read(pair.target()).unwrap() != pair.new {
-        let received = pair.world.receive_with(&ticket, OVERWRITE).finish();
-        received.expect_exit(0);
-        sender.finish().expect_exit(0);
+        let received = pair.world.receive_with(&ticket, OVERWRITE).succeed();
+        sender.succeed();
         assert!(received.last("done")["bytes_moved"].as_u64().unwrap() < 2 * MB as u64);
     }
     assert!(fs::read(pair.target()).unwrap() == pair.new);
@@ -241,7 +238,7 @@ fn an_old_copy_that_changes_while_it_is_read_spoils_nothing() {
         received
     });
     received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert!(fs::read(pair.target()).unwrap() == pair.new);
 }
 
@@ -262,9 +259,8 @@ fn several_old_copies_at_once_come_out_right() {
     }
     tree::file(&from.join("new"), 99, 2 * MB);
     let mut sender = world.send(&[&from]);
-    let received = world.receive_with(&sender.ticket(), OVERWRITE).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&sender.ticket(), OVERWRITE).succeed();
+    sender.succeed();
     for name in fs::read_dir(&from).unwrap().map(|entry| entry.unwrap().file_name()) {
         assert!(
             fs::read(from.join(&name)).unwrap() == fs::read(to.join(&name)).unwrap(),

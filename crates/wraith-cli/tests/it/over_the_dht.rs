@@ -1,10 +1,11 @@
 //! Rendezvous by the DHT alone: real programs, and DHT nodes of the test on loopback.
 
+use std::net::UdpSocket;
 use std::sync::OnceLock;
 
 use mainline::Testnet;
 
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, expect_arrival, lan, tree};
 
 /// Enough nodes for lookups of several hops.
 const NODES: usize = 50;
@@ -22,6 +23,13 @@ fn places() -> [&'static str; 4] {
     ["--dht", "on", "--dht-bootstrap", bootstrap()]
 }
 
+/// Returns a node that never answers, and its address.
+fn silent_node() -> (UdpSocket, String) {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    (silent, address)
+}
+
 fn film(world: &World) -> std::path::PathBuf {
     world.file("film.mov", 1, 1_000_000)
 }
@@ -37,10 +45,9 @@ fn a_long_code_needs_no_server_and_no_common_network() {
     let code = ready["code"].as_str().unwrap().to_owned();
     assert_eq!(code.split('-').count(), 6, "{code}");
     assert_eq!(ready["waiting_at"][0], "dht");
-    let received = world.receive_with(&code, &places()).finish();
-    received.expect_exit(0);
+    let received = world.receive_with(&code, &places()).succeed();
     assert_eq!(received.all("met").next().unwrap()["place"], "dht");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let nodes = std::fs::read_to_string(world.path("home-receiver").join("dht-nodes")).unwrap();
     assert!(nodes.lines().count() > 1, "the next run needs no bootstrap node: {nodes}");
@@ -66,9 +73,8 @@ fn a_long_code_is_shown_once_it_is_published() {
     let mut sender = Process::start("send", &mut command);
     assert_eq!(sender.event("ready")["code"].as_str().unwrap().split('-').count(), 3);
     let long = sender.event("long_code")["code"].as_str().unwrap().to_owned();
-    let received = world.receive_with(&long, &places).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&long, &places).succeed();
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
@@ -76,9 +82,7 @@ fn a_long_code_is_shown_once_it_is_published() {
 fn a_sender_that_waits_for_the_dht_says_so_and_goes_on_without_it() {
     let world = World::new();
     let film = film(&world);
-    // A node that never answers.
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let bootstrap = silent.local_addr().unwrap().to_string();
+    let (_silent, bootstrap) = silent_node();
     let mut command = world.wraith("sender");
     command.args(["send", "--json", "--dht", "on", "--dht-bootstrap", &bootstrap]).arg(&film);
     let mut sender = Process::start("send", &mut command);
@@ -102,21 +106,18 @@ fn a_ticket_finds_a_sender_that_has_moved() {
     // The same offer on another port; the ticket has the old one.
     let taken: wraith_discovery::Ticket = ticket.parse().unwrap();
     let port = taken.addresses()[0].port();
-    let _taken = std::net::UdpSocket::bind(("0.0.0.0", port)).unwrap();
+    let _taken = UdpSocket::bind(("0.0.0.0", port)).unwrap();
     let mut second = start("[::]:0");
     second.event("ready");
     let received = world.receive_with(&ticket, &[&places()[..], &["--timeout", "30"]].concat());
-    received.finish().expect_exit(0);
-    second.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(received, second, &film, &world.target());
 }
 
 #[test]
 fn a_dht_without_answers_is_reported_and_nothing_hangs() {
     let world = World::new();
     let film = film(&world);
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let nobody = nobody.local_addr().unwrap().to_string();
+    let (_silent, nobody) = silent_node();
     let places = ["--dht", "on", "--dht-bootstrap", &nobody];
     let error = world.receive_with("crater-lemon-forest-piano-silver-velvet", &places).finish();
     error.expect_error(3);

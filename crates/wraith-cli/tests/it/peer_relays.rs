@@ -31,6 +31,12 @@ fn receive(world: &World, ticket: &str, words: &[&str]) -> Command {
     command
 }
 
+/// Checks that a receiver with these words gets the file.
+fn arrives(world: &World, sender: Process, ticket: &str, words: &[&str]) {
+    Process::start("receive", &mut receive(world, ticket, words)).succeed();
+    sender.succeed();
+}
+
 #[test]
 fn a_ticket_leads_to_no_host_of_a_private_network_unless_allowed() {
     let world = World::new();
@@ -52,9 +58,7 @@ fn a_ticket_leads_to_no_host_of_a_private_network_unless_allowed() {
     }
     assert_eq!(trap.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody came");
     let words = ["--peer-relays", "any"];
-    let mut command = receive(&world, &ticket.to_string(), &words);
-    Process::start("receive", &mut command).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    arrives(&world, sender, &ticket.to_string(), &words);
 }
 
 #[test]
@@ -69,9 +73,7 @@ fn with_relays_only_the_other_side_chooses_none_unless_allowed() {
     assert!(message.contains("--relay-only") && message.contains("--relay"), "{message}");
     // The user's own relay is a private host here, and is always used.
     let words = ["--relay-only", "--relay", &address];
-    let mut command = receive(&world, &ticket, &words);
-    Process::start("receive", &mut command).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    arrives(&world, sender, &ticket, &words);
 }
 
 #[test]
@@ -85,9 +87,8 @@ fn an_identity_is_shown_only_with_the_option_and_only_where_it_is_asked_for() {
     refused.kill();
     let mut sender = send(&world, &["--relay", &address, "--relay-identity"]);
     let place = ["--relay-only", "--relay", &address, "--relay-identity"];
-    let mut command = receive(&world, &sender.ticket(), &place);
-    Process::start("receive", &mut command).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    let ticket = sender.ticket();
+    arrives(&world, sender, &ticket, &place);
 }
 
 #[test]
@@ -96,9 +97,8 @@ fn a_relay_stops_once_the_transfers_that_it_carried_have_ended() {
     let (relay, address) = relay(&world, &["--drain", "3600"]);
     let mut sender = send(&world, &["--relay", &address]);
     let place = ["--relay-only", "--relay", &address];
-    let mut command = receive(&world, &sender.ticket(), &place);
-    Process::start("receive", &mut command).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    let ticket = sender.ticket();
+    arrives(&world, sender, &ticket, &place);
     relay.signal(libc::SIGTERM);
     relay.finish().expect_exit(143);
 }

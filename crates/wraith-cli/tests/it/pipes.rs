@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::support::pty::Terminal;
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, expect_arrival, offering, tree};
 use serde_json::Value;
 
 /// Starts `wraith send -`. Returns it with its input pipe.
@@ -78,8 +78,7 @@ fn bytes_of_unknown_number_come_out_as_they_went_in() {
         assert!(receiver.read_all() == bytes, "{len}");
         writer.join().unwrap();
         let events = receiver.finish(0);
-        let sent = sender.finish();
-        sent.expect_exit(0);
+        let sent = sender.succeed();
         let root = blake3::hash(&bytes).to_hex().to_string();
         for done in [last(&events, "done"), sent.last("done")] {
             assert_eq!(done["bytes"], len);
@@ -106,7 +105,7 @@ fn a_stream_is_delivered_before_its_input_ends() {
     drop(input);
     assert_eq!(out.read(&mut [0]).unwrap(), 0);
     receiver.finish(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -154,8 +153,8 @@ fn into_a_folder_it_gets_the_name_that_the_sender_gave() {
     let receiver = world.receive(&sender.ticket());
     input.write_all(&bytes).unwrap();
     drop(input);
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver.succeed();
+    sender.succeed();
     assert_eq!(tree::names(&world.target()), ["backup.tar".into()] as [std::path::PathBuf; 1]);
     assert!(std::fs::read(world.target().join("backup.tar")).unwrap() == bytes);
 }
@@ -201,7 +200,7 @@ fn a_stopped_reader_stops_the_writer_until_it_continues() {
     assert!(receiver.read_all() == *bytes);
     writer.join().unwrap();
     receiver.finish(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -233,7 +232,7 @@ fn one_file_can_be_received_on_standard_output() {
     let mut receiver = receive(&world, &sender.ticket());
     assert!(receiver.read_all() == std::fs::read(&film).unwrap());
     receiver.finish(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -243,9 +242,7 @@ fn a_folder_cannot_go_to_standard_output_and_the_ticket_stays_good() {
     let ticket = sender.ticket();
     let events = receive(&world, &ticket).finish(2);
     assert!(last(&events, "error")["hint"].as_str().unwrap().contains("-o DIR"));
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&folder, &world.target().join("folder"));
+    expect_arrival(world.receive(&ticket), sender, &folder, &world.target());
 }
 
 #[test]
@@ -263,7 +260,7 @@ fn nothing_goes_to_a_terminal_unless_forced() {
     assert!(screen.contains("is a terminal") && screen.contains("--force"), "{screen}");
     let screen = at_terminal(&["--force"]).expect_exit(0);
     assert!(screen.contains("some text that is shown"), "{screen}");
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -328,9 +325,7 @@ fn a_stream_that_is_stopped_is_not_said_to_continue() {
 
 #[test]
 fn a_file_to_standard_output_that_is_stopped_starts_again_from_the_beginning() {
-    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
-    let mut sender = world.send_with(&[&film], &["--rate", "500k"]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(3_000_000, &["--rate", "500k"]);
     let mut receiver = receive(&world, &ticket);
     let mut first = [0];
     receiver.out.as_mut().unwrap().read_exact(&mut first).unwrap();
@@ -343,5 +338,5 @@ fn a_file_to_standard_output_that_is_stopped_starts_again_from_the_beginning() {
     let mut receiver = receive(&world, &ticket);
     assert!(receiver.read_all() == std::fs::read(&film).unwrap());
     receiver.finish(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }

@@ -1,6 +1,6 @@
 //! `--policy`: the permitted packet ciphers.
 
-use crate::support::{World, lan, tree};
+use crate::support::{World, expect_arrival, lan, offering, tree};
 
 fn film(world: &World) -> std::path::PathBuf {
     world.file("film.mov", 1, 3_000_000)
@@ -16,9 +16,8 @@ fn packets_use_a_suite_that_both_policies_allow() {
         let world = World::new();
         let film = film(&world);
         let mut sending = world.send_with(&[&film], &["--policy", sender]);
-        let received = world.receive_with(&sending.ticket(), &["--policy", receiver]).finish();
-        received.expect_exit(0);
-        sending.finish().expect_exit(0);
+        let received = world.receive_with(&sending.ticket(), &["--policy", receiver]).succeed();
+        sending.succeed();
         let seen = received.last("connected")["suite"].as_str().unwrap();
         assert_eq!(seen, format!("X25519+ML-KEM-768, {suite}"));
         tree::assert_same(&film, &world.target().join("film.mov"));
@@ -27,10 +26,7 @@ fn packets_use_a_suite_that_both_policies_allow() {
 
 #[test]
 fn peers_without_a_common_suite_do_not_connect() {
-    let world = World::new();
-    let film = film(&world);
-    let mut sending = world.send_with(&[&film], &["--policy", "sm"]);
-    let ticket = sending.ticket();
+    let (world, _, sending, ticket) = offering(3_000_000, &["--policy", "sm"]);
     let refused = world.receive_with(&ticket, &[]).finish();
     let error = refused.expect_error(3);
     let message = error["message"].as_str().unwrap();
@@ -38,8 +34,8 @@ fn peers_without_a_common_suite_do_not_connect() {
     assert!(error["hint"].as_str().unwrap().contains("--policy"), "{error}");
     assert_eq!(refused.all("connected").count(), 0);
     // The offer stays valid for a receiver with the right policy.
-    world.receive_with(&ticket, &["--policy", "sm"]).finish().expect_exit(0);
-    sending.finish().expect_exit(0);
+    world.receive_with(&ticket, &["--policy", "sm"]).succeed();
+    sending.succeed();
 }
 
 #[test]
@@ -52,9 +48,7 @@ fn policies_without_a_common_suite_are_named_after_a_code_and_the_code_stays_val
         let mut sending = world.send_by_code(&[&film], &places(sender));
         let code = sending.code();
         world.receive_with(&code, &places(receiver)).finish().expect_message(3, "policies");
-        world.receive_with(&code, &places(sender)).finish().expect_exit(0);
-        sending.finish().expect_exit(0);
-        tree::assert_same(&film, &world.target().join("film.mov"));
+        expect_arrival(world.receive_with(&code, &places(sender)), sending, &film, &world.target());
     }
 }
 

@@ -10,9 +10,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::support::disk_image::{FileSystem, Shelf, disk};
+use crate::support::disk_image::{Disk, FileSystem, Shelf, disk};
 use crate::support::random::Random;
-use crate::support::{World, tree};
+use crate::support::{World, cases, tree};
 
 /// Number of cuts in each test on ext4; a quarter of it on the others. `WRAITH_POWER_CUTS`
 /// overrides it.
@@ -83,27 +83,36 @@ fn whole_files(here: &Path, there: &Path) -> u64 {
     count
 }
 
-#[test]
-fn confirmed_files_are_on_disk_when_the_sender_exits() {
-    cut_at_the_exit(FileSystem::Ext4);
+/// A source, and a target on a disk of its own, which is bound last to be unmounted first.
+struct Cuts {
+    world: World,
+    root: PathBuf,
+    /// For an image of the disk at a cut.
+    copy: PathBuf,
+    _shelf: Shelf,
+    disk: Disk,
 }
 
-#[test]
-fn confirmed_files_are_on_disk_when_the_sender_exits_with_xfs() {
-    cut_at_the_exit(FileSystem::Xfs);
+impl Cuts {
+    /// Returns `None` where no such disk can be made.
+    fn new(on: FileSystem) -> Option<Self> {
+        let (world, shelf) = (World::new(), Shelf::new()?);
+        let disk = disk(on, &world.target(), shelf.path())?;
+        let (root, copy) = (world.source().join("tree"), shelf.path().join("copy.img"));
+        make_source(&root);
+        Some(Self { world, root, copy, _shelf: shelf, disk })
+    }
 }
 
-#[test]
-fn confirmed_files_are_on_disk_when_the_sender_exits_with_btrfs() {
-    cut_at_the_exit(FileSystem::Btrfs);
+cases! {
+    confirmed_files_are_on_disk_when_the_sender_exits: cut_at_the_exit(FileSystem::Ext4);
+    confirmed_files_are_on_disk_when_the_sender_exits_with_xfs: cut_at_the_exit(FileSystem::Xfs);
+    confirmed_files_are_on_disk_when_the_sender_exits_with_btrfs:
+        cut_at_the_exit(FileSystem::Btrfs);
 }
 
 fn cut_at_the_exit(on: FileSystem) {
-    let (world, Some(shelf)) = (World::new(), Shelf::new()) else { return };
-    let Some(disk) = disk(on, &world.target(), shelf.path()) else { return };
-    let root = world.source().join("tree");
-    make_source(&root);
-    let copy = shelf.path().join("copy.img");
+    let Some(Cuts { world, root, copy, _shelf, disk }) = Cuts::new(on) else { return };
     for _ in 0..cuts(on) {
         let mut sender = world.send(&[&root]);
         let mut receiver = world.receive(&sender.ticket());
@@ -112,7 +121,7 @@ fn cut_at_the_exit(on: FileSystem) {
         disk.cut(&copy);
         sent.expect_exit(0);
         assert_eq!(sent.last("done")["durability"], "on-disk");
-        receiver.finish().expect_exit(0);
+        receiver.succeed();
         let after = disk.mount_cut(&copy, &world.path("after"));
         tree::assert_same(&root, &after.at.join("tree"));
         drop(after);
@@ -120,27 +129,17 @@ fn cut_at_the_exit(on: FileSystem) {
     }
 }
 
-#[test]
-fn a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched() {
-    cut_at_any_moment(FileSystem::Ext4);
-}
-
-#[test]
-fn a_power_cut_at_any_moment_leaves_nothing_half_written_with_xfs() {
-    cut_at_any_moment(FileSystem::Xfs);
-}
-
-#[test]
-fn a_power_cut_at_any_moment_leaves_nothing_half_written_with_btrfs() {
-    cut_at_any_moment(FileSystem::Btrfs);
+cases! {
+    a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched:
+        cut_at_any_moment(FileSystem::Ext4);
+    a_power_cut_at_any_moment_leaves_nothing_half_written_with_xfs:
+        cut_at_any_moment(FileSystem::Xfs);
+    a_power_cut_at_any_moment_leaves_nothing_half_written_with_btrfs:
+        cut_at_any_moment(FileSystem::Btrfs);
 }
 
 fn cut_at_any_moment(on: FileSystem) {
-    let (world, Some(shelf)) = (World::new(), Shelf::new()) else { return };
-    let Some(disk) = disk(on, &world.target(), shelf.path()) else { return };
-    let root = world.source().join("tree");
-    make_source(&root);
-    let copy = shelf.path().join("copy.img");
+    let Some(Cuts { world, root, copy, _shelf, disk }) = Cuts::new(on) else { return };
     let mut random = Random::fresh();
     let mut mid_way = 0;
     for _ in 0..cuts(on) {
@@ -155,7 +154,7 @@ fn cut_at_any_moment(on: FileSystem) {
                 receiver.event("file");
             }
             disk.cut(&copy);
-            receiver.finish().expect_exit(0);
+            receiver.succeed();
             (sender, ticket)
         });
         let after = disk.mount_cut(&copy, &world.path("after"));
@@ -164,9 +163,8 @@ fn cut_at_any_moment(on: FileSystem) {
         mid_way += u64::from(whole < SMALL_FILES + MIDDLE_FILES + 1);
         let mut command = world.wraith("receiver");
         command.args(["receive", "--json", "--yes", &ticket, "-o"]).arg(&after.at);
-        let again = crate::support::Process::start("receive", &mut command).finish();
-        again.expect_exit(0);
-        sender.finish().expect_exit(0);
+        crate::support::Process::start("receive", &mut command).succeed();
+        sender.succeed();
         tree::assert_same(&root, &there);
         assert_eq!(tree::leftovers(&after.at), Vec::<PathBuf>::new());
         drop(after);

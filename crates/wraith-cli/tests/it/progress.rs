@@ -1,10 +1,10 @@
 //! Progress for people: at a terminal, in a log, and with `--quiet`.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::pty::Terminal;
-use crate::support::{self, Process, World, tree};
+use crate::support::{self, Process, World, offering, tree};
 use serde_json::Value;
 
 const FILM_BYTES: usize = 250 << 20;
@@ -17,19 +17,23 @@ fn two_films(world: &World) -> std::path::PathBuf {
     folder
 }
 
+/// Offers both. Returns the sender and the receiver's command, too.
+fn two_films_offered() -> (World, Process, Command) {
+    let world = World::new();
+    let mut sender = world.send(&[two_films(&world)]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
+    (world, sender, command)
+}
+
 #[test]
 fn at_a_terminal_each_large_file_has_a_line_and_nothing_is_left_of_them() {
-    let world = World::new();
-    let folder = two_films(&world);
-    let mut sender = world.send(&[folder]);
-    let ticket = sender.ticket();
-    let mut command = world.wraith("receiver");
-    command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(&ticket);
+    let (_world, sender, mut command) = two_films_offered();
     let mut terminal = Terminal::start(&mut command, 24, 100);
     terminal.expect("first film.mov");
     terminal.expect("over loopback");
     let screen = terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert!(screen.contains("\x1b[36m"), "a bar has a color");
     // The cursor moves up to the first line, and everything below is erased before the closing
     // line.
@@ -40,16 +44,11 @@ fn at_a_terminal_each_large_file_has_a_line_and_nothing_is_left_of_them() {
 
 #[test]
 fn without_color_and_on_a_narrow_terminal() {
-    let world = World::new();
-    let folder = two_films(&world);
-    let mut sender = world.send(&[folder]);
-    let ticket = sender.ticket();
-    let mut command = world.wraith("receiver");
-    command.env("NO_COLOR", "1").args(["receive", "--yes", "-o"]).arg(world.target()).arg(&ticket);
-    let mut terminal = Terminal::start(&mut command, 24, 20);
+    let (_world, sender, mut command) = two_films_offered();
+    let mut terminal = Terminal::start(command.env("NO_COLOR", "1"), 24, 20);
     terminal.expect("B/s");
     let screen = terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert!(!screen.contains("\x1b[36m") && !screen.contains("\x1b[2m"), "{screen:?}");
     // A redrawn line never wraps. The first and the last part contain other text beside it.
     let is_drawing = |drawn: &&str| {
@@ -78,18 +77,16 @@ fn in_a_terminal_that_becomes_narrower_the_old_line_is_wiped_in_all_its_rows() {
     assert!(drawn.ends_with("\r\x1b[1") || drawn.ends_with("\r\x1b[2"), "{drawn:?}");
     terminal.expect("verified.");
     terminal.expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn quiet_is_quiet() {
-    let (world, film) = World::with_file("film.mov", 1, 30 << 20);
-    let mut sender = world.send(&[film]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(30 << 20, &[]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "-q", "--yes", "-o"]).arg(world.target()).arg(&ticket);
     let screen = Terminal::start(&mut command, 24, 80).expect_exit(0);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert_eq!(screen, "");
 }
 
@@ -105,8 +102,8 @@ fn json_progress_has_path_and_bottleneck() {
     let progress = sender.event_where("progress", |progress| !progress["bottleneck"].is_null());
     assert_eq!((&progress["path"], &progress["bottleneck"]), (&"loopback".into(), &"net".into()));
     writer.write_all(b"y\n").unwrap();
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver.succeed();
+    sender.succeed();
 }
 
 #[test]
@@ -129,9 +126,7 @@ fn a_cap_is_no_slow_network() {
 #[test]
 fn a_reconnection_counts_bytes_once_and_has_no_rate_meanwhile() {
     const SIZE: u64 = 60_000_000;
-    let (world, film) = World::with_file("film.mov", 1, SIZE as usize);
-    let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
-    let ticket = sender.ticket();
+    let (world, _, mut sender, ticket) = offering(SIZE as usize, &["--rate", "16M"]);
     let receiver = world.receive(&ticket);
     sender.event_where("progress", |progress| progress["bytes"].as_u64() > Some(SIZE / 8));
     receiver.signal(libc::SIGINT);
@@ -142,9 +137,8 @@ fn a_reconnection_counts_bytes_once_and_has_no_rate_meanwhile() {
     assert_eq!((&waiting["bytes_per_second"], &waiting["path"]), (&0.into(), &Value::Null));
     assert!(waiting["eta_seconds"].is_null() && waiting["bottleneck"].is_null(), "{waiting}");
     assert!(waiting["bytes"].as_u64() > Some(SIZE / 8), "how far it was is still shown");
-    world.receive(&ticket).finish().expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    world.receive(&ticket).succeed();
+    let sent = sender.succeed();
     for progress in sent.all("progress") {
         assert_eq!((&progress["total"], &progress["total_files"]), (&SIZE.into(), &1.into()));
     }
@@ -162,13 +156,11 @@ fn present_bytes_do_not_count_as_speed() {
     receiver.kill();
     sender.kill();
     let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
-    let received = world.receive(&sender.ticket()).finish();
-    received.expect_exit(0);
+    let received = world.receive(&sender.ticket()).succeed();
     assert!(
         received.last("done")["bytes_moved"].as_u64() < Some(SIZE as u64 / 2 + SIZE as u64 / 4)
     );
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     for outcome in [&received, &sent] {
         for progress in outcome.all("progress") {
             // A burst and buffered data come on top of the limit.

@@ -39,26 +39,30 @@ fn transfer_of(world: &World, server: &str, bytes: usize, proxied: impl Fn(&mut 
     command.args(["--relay-only", "--relay", server, "-o"]);
     command.arg(world.target()).arg(sender.code());
     proxied(&mut command);
-    let received = Process::start("receive", &mut command).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = Process::start("receive", &mut command).succeed();
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let connected = received.all("connected").next().unwrap();
     assert_eq!(connected["path"], "relay", "{connected}");
 }
 
-#[test]
-fn a_code_and_its_transfer_go_through_a_socks5_proxy() {
+/// Checks that a transfer goes through the proxy alone.
+fn all_by_proxy(proxy: &Proxy, proxied: impl Fn(&mut Command)) {
     let world = World::new();
     let (_relay, server) = relay(&world);
-    let proxy = Proxy::start(Speaks::Socks5);
-    let url = format!("socks5://{}", proxy.address);
-    transfer(&world, &server, |command| {
-        command.args(["--proxy", &url]);
-    });
+    transfer(&world, &server, proxied);
     // Each side connects to the relay, and to its rendezvous server.
     let asked = proxy.asked();
     assert!(asked.len() >= 4 && asked.iter().all(|target| *target == server), "{asked:?}");
+}
+
+#[test]
+fn a_code_and_its_transfer_go_through_a_socks5_proxy() {
+    let proxy = Proxy::start(Speaks::Socks5);
+    let url = format!("socks5://{}", proxy.address);
+    all_by_proxy(&proxy, |command| {
+        command.args(["--proxy", &url]);
+    });
     assert_eq!(proxy.associations(), (0, 2), "each side has asked, and goes by TLS");
 }
 
@@ -128,9 +132,8 @@ fn a_relay_behind_a_proxy_gets_no_direct_address_query() {
         let mut command = world.wraith("sender");
         command.args(["send", "--json"]).args(place).arg(&film);
         let mut sender = Process::start("send", &mut command);
-        let received = world.receive_with(&sender.code(), &place).finish();
-        received.expect_exit(0);
-        sender.finish().expect_exit(0);
+        world.receive_with(&sender.code(), &place).succeed();
+        sender.succeed();
         trap.assert_empty();
         std::fs::remove_file(world.target().join("film.mov")).unwrap();
     }
@@ -138,15 +141,11 @@ fn a_relay_behind_a_proxy_gets_no_direct_address_query() {
 
 #[test]
 fn the_environment_names_the_proxy_where_no_option_does() {
-    let world = World::new();
-    let (_relay, server) = relay(&world);
     let proxy = Proxy::start(Speaks::Http);
     let url = format!("http://{}", proxy.address);
-    transfer(&world, &server, |command| {
+    all_by_proxy(&proxy, |command| {
         command.env("ALL_PROXY", &url);
     });
-    let asked = proxy.asked();
-    assert!(asked.len() >= 4 && asked.iter().all(|target| *target == server), "{asked:?}");
 }
 
 #[test]
@@ -157,8 +156,7 @@ fn the_doctor_tries_relay_and_rendezvous_through_the_proxy() {
     let url = format!("socks5://{}", proxy.address);
     let mut command = world.wraith("one");
     command.args(["doctor", "--json", "--relay", &server, "--proxy", &url]);
-    let outcome = Process::start("doctor", &mut command).finish();
-    outcome.expect_exit(0);
+    let outcome = Process::start("doctor", &mut command).succeed();
     for name in ["relay", "rendezvous"] {
         let check = outcome.all("check").find(|check| check["name"] == name).unwrap();
         let through = format!("through {url}");
@@ -176,8 +174,7 @@ fn the_doctor_reports_whether_the_proxy_carries_udp() {
         let mut command = world.wraith("one");
         let server = trap.address.to_string();
         command.args(["doctor", "--json", "--relay", &server, "--proxy", &proxy.url()]);
-        let outcome = Process::start("doctor", &mut command).finish();
-        outcome.expect_exit(0);
+        let outcome = Process::start("doctor", &mut command).succeed();
         let check = outcome.all("check").find(|check| check["name"] == "relay").unwrap();
         let found = format!("answers {by} through {}", proxy.url());
         assert!(check["found"].as_str().unwrap().contains(&found), "{check}");

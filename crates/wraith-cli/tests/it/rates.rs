@@ -1,6 +1,6 @@
 //! Rate limits. The tests check only the upper bound, because slower is the machine's affair.
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, offering, tree};
 
 /// 12 MB take 2.9 s at 4 MiB/s; a burst at the beginning may save a tenth of that.
 const BYTES: usize = 12_000_000;
@@ -16,15 +16,18 @@ fn assert_slow(done: &serde_json::Value) {
     assert!(seconds > LEAST_SECONDS, "{done}");
 }
 
+/// Waits for the success of both sides, which may not be too early.
+fn both_slow(receiver: Process, sender: Process) {
+    assert_slow(receiver.succeed().last("done"));
+    sender.succeed();
+}
+
 #[test]
 fn a_sender_respects_its_rate_limit() {
     let world = World::new();
     let film = film(&world, BYTES);
     let mut sender = world.send_with(&[&film], &["--rate", RATE]);
-    let received = world.receive(&sender.ticket()).finish();
-    received.expect_exit(0);
-    assert_slow(received.last("done"));
-    sender.finish().expect_exit(0);
+    both_slow(world.receive(&sender.ticket()), sender);
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
@@ -32,18 +35,12 @@ fn a_sender_respects_its_rate_limit() {
 fn a_receiver_gets_no_more_than_it_asks_for() {
     let world = World::new();
     let mut sender = world.send_with(&[film(&world, BYTES)], &["--rate", "1G"]);
-    let received = world.receive_with(&sender.ticket(), &["--rate", RATE]).finish();
-    received.expect_exit(0);
-    assert_slow(received.last("done"));
-    sender.finish().expect_exit(0);
+    both_slow(world.receive_with(&sender.ticket(), &["--rate", RATE]), sender);
 }
 
 #[test]
 fn several_receivers_share_the_rate() {
-    let world = World::new();
-    let film = film(&world, BYTES / 2);
-    let mut sender = world.send_with(&[&film], &["--rate", RATE, "-n", "2"]);
-    let ticket = sender.ticket();
+    let (world, _, mut sender, ticket) = offering(BYTES / 2, &["--rate", RATE, "-n", "2"]);
     // Both wait at the question first, so that they are served at the same time.
     let waiting = ["one", "two"].map(|side| world.receive_asking(side, &ticket));
     sender.event("connected");
@@ -52,11 +49,10 @@ fn several_receivers_share_the_rate() {
         std::io::Write::write_all(&mut &*answer, b"y\n").unwrap();
     }
     for (process, _answer) in waiting {
-        let received = process.finish();
-        received.expect_exit(0);
+        let received = process.succeed();
         assert_slow(received.last("done"));
     }
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
@@ -69,10 +65,7 @@ fn a_pipe_has_the_same_cap() {
     let receiver = world.receive(&sender.ticket());
     std::io::Write::write_all(&mut writer, &tree::noise(1, BYTES)).unwrap();
     drop(writer);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    assert_slow(received.last("done"));
-    sender.finish().expect_exit(0);
+    both_slow(receiver, sender);
 }
 
 #[test]

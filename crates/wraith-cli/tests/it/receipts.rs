@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::support::{self, Outcome, Process, World, tree};
+use crate::support::{self, Outcome, Process, World, offering, tree};
 use wraith::state::{ProofError, open_receipt};
 
 /// Runs `wraith verify --json --receipt` on a machine without any state of the transfer.
@@ -157,8 +157,7 @@ fn missing_files_are_named_with_the_reason() {
     // The receiver's own list has the same entries.
     let mut command = world.wraith("receiver");
     let own = Process::start("verify", command.args(["verify", "--json"]).arg(world.target()));
-    let own = own.finish();
-    own.expect_exit(0);
+    let own = own.succeed();
     let mut named = lacking(&own);
     named.sort();
     assert_eq!(named, expected);
@@ -200,11 +199,11 @@ fn after_kills_of_both_sides_the_receipt_covers_everything_and_nothing_known_is_
 
     let mut sender = world.send_with(std::slice::from_ref(&root), &more);
     assert_eq!(sender.ticket(), ticket);
-    world.receive(&ticket).finish().expect_exit(0);
+    world.receive(&ticket).succeed();
     sender.event("done");
     let read = bytes_read(sender.pid());
     sender.signal(libc::SIGINT);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert!(read < (Z_BYTES + A_BYTES / 2) as u64, "{read} bytes were read again");
 
     let names = tree::names(&kept);
@@ -230,9 +229,8 @@ fn a_stream_has_a_receipt_too_and_one_that_was_thrown_away_is_not_verified() {
         let input = world.file("input", 1, 700_000);
         command.arg(&file).arg("-").stdin(Stdio::from(fs::File::open(input).unwrap()));
         let mut sender = Process::start_with_stdin("send", &mut command);
-        let received = world.receive_with(&sender.ticket(), &["--on-conflict", "skip"]).finish();
-        received.expect_exit(0);
-        sender.finish().expect_exit(0);
+        world.receive_with(&sender.ticket(), &["--on-conflict", "skip"]).succeed();
+        sender.succeed();
         let outcome = verify(&world, &file, &["--by", &world.node_id("receiver")]);
         outcome.expect_exit(0);
         let signed = outcome.last("signed");
@@ -243,7 +241,7 @@ fn a_stream_has_a_receipt_too_and_one_that_was_thrown_away_is_not_verified() {
         verify(&world, &file, &[folder.to_str().unwrap()]).expect_error(2);
         let mut command = world.wraith("receiver");
         let own = Process::start("verify", command.args(["verify", "--json"]).arg(folder));
-        own.finish().expect_exit(0);
+        own.succeed();
     }
 }
 
@@ -276,23 +274,20 @@ fn a_receipt_replaces_nothing() {
     let mut sender = world.send_with(&[&film], &["--receipt", place.to_str().unwrap()]);
     let ticket = sender.ticket();
     fs::copy(&thesis, &place).unwrap();
-    world.receive_with(&ticket, &[]).finish().expect_exit(0);
+    world.receive_with(&ticket, &[]).succeed();
     sender.finish().expect_exit(7);
     assert_eq!((fs::read(&place).unwrap(), fs::read(&thesis).unwrap()), (before.clone(), before));
 }
 
 #[test]
 fn the_last_line_of_a_sender_is_its_end() {
-    let (world, film) = World::with_file("film.mov", 1, 3_000_000);
-    let mut sender = world.send_with(&[&film], &["-n", "2"]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(3_000_000, &["-n", "2"]);
     for side in ["one", "other"] {
         let mut command = world.wraith(side);
         command.args(["receive", "--json", "--yes", "-o"]).arg(world.path(side)).arg(&ticket);
-        Process::start("receive", &mut command).finish().expect_exit(0);
+        Process::start("receive", &mut command).succeed();
     }
-    let outcome = sender.finish();
-    outcome.expect_exit(0);
+    let outcome = sender.succeed();
     assert_eq!(outcome.events.last().unwrap()["event"], "done");
     assert_eq!(outcome.all("done").count(), 2);
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, expect_arrival, offering, tree};
 
 fn answer(world: &World, ticket: &str, words: &str) -> Process {
     let (reader, mut writer) = std::io::pipe().unwrap();
@@ -28,20 +28,16 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
 
 #[test]
 fn an_unanswered_question_leaves_the_sender_waiting() {
-    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(1_000_000, &[]);
     answer(&world, &ticket, "whatever\n").finish().expect_message(2, "still waiting");
     assert!(tree::names(&world.target()).is_empty());
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
 }
 
 #[test]
 fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
-    let (world, film) = World::with_file("film.mov", 1, 1_000_000);
-    let mut sender = world.send(&[film]);
-    let ticket = sender.ticket();
+    let (world, _, sender, ticket) = offering(1_000_000, &[]);
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", &ticket]);
     for outcome in [
@@ -52,15 +48,13 @@ fn a_question_without_a_terminal_fails_before_the_ticket_is_used() {
         outcome.expect_hint(2, "--yes");
         assert_eq!(outcome.all("connected").count(), 0);
     }
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
 }
 
 #[test]
 fn a_yes_starts_the_transfer() {
     let (world, film) = World::with_file("film.mov", 1, 1_000_000);
     let mut sender = world.send(&[&film]);
-    answer(&world, &sender.ticket(), "y\n").finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(answer(&world, &sender.ticket(), "y\n"), sender, &film, &world.target());
 }

@@ -1,7 +1,7 @@
 //! `wraith relay` as a program: it reports its address and its key, keeps that key, serves codes,
 //! and ends on a signal.
 
-use crate::support::{Process, World, tree};
+use crate::support::{Process, World, expect_arrival};
 
 fn start(world: &World, words: &[&str]) -> (Process, String, String) {
     let mut command = world.wraith("server");
@@ -22,9 +22,7 @@ fn a_relay_serves_codes_keeps_its_key_and_stops_on_request() {
     let place = ["--rendezvous", &address];
     let mut sender = world.send_by_code(&[&film], &place);
     let code = sender.code();
-    world.receive_with(&code, &place).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(world.receive_with(&code, &place), sender, &film, &world.target());
     relay.signal(libc::SIGTERM);
     relay.finish().expect_exit(143);
     let (_relay, _, again) = start(&world, &[]);

@@ -58,10 +58,9 @@ fn a_code_brings_a_file_over_a_rendezvous_server() {
     let mut sender = world.send_by_code(&[&film], &place);
     let ready = sender.event("ready");
     assert_eq!(ready["waiting_at"], serde_json::json!([address]));
-    let received = world.receive_with(ready["code"].as_str().unwrap(), &place).finish();
-    received.expect_exit(0);
+    let received = world.receive_with(ready["code"].as_str().unwrap(), &place).succeed();
     assert_eq!(received.last("met")["place"], address);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
@@ -103,21 +102,30 @@ fn when_the_server_is_down_the_local_network_still_works() {
     assert_eq!(ready["waiting_at"], serde_json::json!(["lan"]));
     let lost = sender.event("code");
     assert_eq!((&lost["state"], &lost["place"]), (&"lost".into(), &address.clone().into()));
-    world.receive_with(ready["code"].as_str().unwrap(), &places).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(ready["code"].as_str().unwrap(), &places).succeed();
+    sender.succeed();
+}
+
+/// Starts a server that makes up an answer for each joiner, and does `act` with it.
+fn fake_with_answer(
+    act: impl Fn(&mut TcpStream, &mut Vec<u8>, Vec<u8>) + Send + 'static,
+) -> String {
+    fake(move |mut stream| {
+        let mut buffer = Vec::new();
+        let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
+        act(&mut stream, &mut buffer, answer);
+    })
 }
 
 #[test]
 fn a_rendezvous_server_that_answers_itself_is_detected() {
     let world = World::new();
-    let address = fake(|mut stream| {
-        let mut buffer = Vec::new();
-        let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
-        say(&mut stream, &ServerFrame::Message { joiner: 0, message: answer });
-        let _proof = next_frame(&mut stream, &mut buffer);
+    let address = fake_with_answer(|stream, buffer, answer| {
+        say(stream, &ServerFrame::Message { joiner: 0, message: answer });
+        let _proof = next_frame(stream, buffer);
         let welcome = Message::Welcome(Box::new([7; wraith_discovery::pake::WELCOME_LEN]));
-        say(&mut stream, &ServerFrame::Message { joiner: 0, message: welcome.encode() });
-        let _ = next_frame(&mut stream, &mut buffer);
+        say(stream, &ServerFrame::Message { joiner: 0, message: welcome.encode() });
+        let _ = next_frame(stream, buffer);
     });
     let received = world.receive_with("7-crater-lemon", &["--rendezvous", &address]).finish();
     received.expect_error(5);
@@ -127,9 +135,7 @@ fn a_rendezvous_server_that_answers_itself_is_detected() {
 #[test]
 fn a_server_that_talks_on_without_judging_a_guess_is_left() {
     let world = World::new();
-    let address = fake(|mut stream| {
-        let mut buffer = Vec::new();
-        let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
+    let address = fake_with_answer(|stream, _, answer| {
         // A valid frame of the exchange, in the wrong place.
         let again = ServerFrame::Message { joiner: 0, message: answer }.encode();
         while stream.write_all(&again).is_ok() {
@@ -153,8 +159,8 @@ fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     assert_eq!(ready["waiting_at"], serde_json::json!(["lan"]), "the server has not answered");
     let nobody = ["--rendezvous", &address, "--timeout", "1"];
     world.receive_with("7-crater-lemon", &nobody).finish().expect_error(3);
-    world.receive_with(ready["code"].as_str().unwrap(), &places).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(ready["code"].as_str().unwrap(), &places).succeed();
+    sender.succeed();
 }
 
 #[test]
@@ -177,8 +183,8 @@ fn a_server_that_floods_is_left() {
     let places = ["--lan", "lo", "--rendezvous", &address];
     let mut sender = world.send_by_code(&[film(&world)], &places);
     let code = sender.code();
-    world.receive_with(&code, &["--lan", "lo"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&code, &["--lan", "lo"]).succeed();
+    sender.succeed();
 }
 
 /// Connects from another loopback address, so that limits per address count it separately.
@@ -221,8 +227,8 @@ fn a_flood_takes_bounded_memory_and_blocks_no_receiver() {
     let place = ["--rendezvous", &address];
     let mut sender = world.send_by_code(&[film(&world)], &place);
     let code = sender.code();
-    world.receive_with(&code, &place).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&code, &place).succeed();
+    sender.succeed();
     match peak_memory_kib(server.pid()) {
         Some(kib) => assert!(kib < MOST_KIB, "{kib} KiB"),
         None => support::skipped("/proc does not tell here how much memory a process has used"),

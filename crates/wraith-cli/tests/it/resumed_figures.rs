@@ -4,18 +4,19 @@
 use std::path::PathBuf;
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{Outcome, Process, World};
+use crate::support::{Outcome, Process, World, offering};
 use serde_json::Value;
 
 const BYTES: u64 = 6_000_000;
 
-fn film(world: &World) -> PathBuf {
-    world.file("film.mov", 1, BYTES as usize)
-}
-
-fn until_some_is_there(world: &World, receiver: &mut Process) {
+/// Starts a transfer and waits until some of the film is there. Returns its path, the ticket, the
+/// sender and the receiver, too.
+fn under_way() -> (World, PathBuf, String, Process, Process) {
+    let (world, film, sender, ticket) = offering(BYTES as usize, &["--rate", "2MB"]);
+    let mut receiver = world.receive(&ticket);
     receiver.event("accept");
     wait_until_verified(&world.target(), "film.mov", 8);
+    (world, film, ticket, sender, receiver)
 }
 
 fn figure(done: &Value, name: &str) -> u64 {
@@ -39,12 +40,7 @@ fn assert_agree(sent: &Outcome, received: &Outcome) {
 
 #[test]
 fn a_receiver_that_was_killed_and_its_sender_agree() {
-    let world = World::new();
-    let film = film(&world);
-    let mut sender = world.send_with(&[&film], &["--rate", "2MB"]);
-    let ticket = sender.ticket();
-    let mut killed = world.receive(&ticket);
-    until_some_is_there(&world, &mut killed);
+    let (world, _, ticket, sender, killed) = under_way();
     killed.kill();
     let received = world.receive(&ticket).finish();
     assert_agree(&sender.finish(), &received);
@@ -52,12 +48,7 @@ fn a_receiver_that_was_killed_and_its_sender_agree() {
 
 #[test]
 fn a_sender_that_was_killed_and_its_receiver_agree() {
-    let world = World::new();
-    let film = film(&world);
-    let mut killed = world.send_with(&[&film], &["--rate", "2MB"]);
-    let ticket = killed.ticket();
-    let mut receiver = world.receive(&ticket);
-    until_some_is_there(&world, &mut receiver);
+    let (world, film, _, killed, receiver) = under_way();
     killed.kill();
     let sender = world.send_with(&[&film], &["--rate", "2MB"]);
     let received = receiver.finish();

@@ -1,13 +1,21 @@
 //! A tree with all kinds of entries arrives unchanged.
 
+use std::path::PathBuf;
+
 use crate::support::{World, tree};
 
-#[test]
-fn a_tree_with_everything_arrives_as_it_was() {
+/// Sends a tree with all kinds of entries. Returns its path.
+fn everything_sent() -> (World, PathBuf) {
     let world = World::new();
     let root = world.source().join("tree");
     tree::everything(&root);
     world.transfer(&[&root]);
+    (world, root)
+}
+
+#[test]
+fn a_tree_with_everything_arrives_as_it_was() {
+    let (world, root) = everything_sent();
     tree::assert_same(&root, &world.target().join("tree"));
     assert!(tree::leftovers(&world.target()).is_empty());
 }
@@ -38,10 +46,7 @@ fn an_empty_file_and_an_empty_folder_arrive() {
 
 #[test]
 fn present_files_are_not_sent_again() {
-    let world = World::new();
-    let root = world.source().join("tree");
-    tree::everything(&root);
-    world.transfer(&[&root]);
+    let (world, root) = everything_sent();
     let (_, again) = world.transfer(&[&root]);
     tree::assert_same(&root, &world.target().join("tree"));
     assert_eq!(tree::names(&world.target()).len(), 1, "nothing was renamed");

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{self, Process, World, lan, tree};
+use crate::support::{self, LOOPBACK, Process, World, lan, offering, sending, tree};
 use wraith_discovery::Code;
-
-const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World, bytes: usize) -> PathBuf {
     world.file("film.mov", 1, bytes)
@@ -35,10 +33,7 @@ fn assert_arrived(world: &World, side: &str, film: &Path) {
 
 #[test]
 fn ten_receivers_at_once_all_get_everything() {
-    let world = World::new();
-    let film = film(&world, 20_000_000);
-    let mut sender = world.send_with(&[&film], &["-n", "10"]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(20_000_000, &["-n", "10"]);
     // Half of the receivers belong to one user with several windows each.
     let sides: Vec<_> = (0..10).map(|n| (format!("side {n}"), format!("home {}", n % 5))).collect();
     let running: Vec<_> = sides
@@ -46,10 +41,9 @@ fn ten_receivers_at_once_all_get_everything() {
         .map(|(side, home)| receiver(&world, side, home, &ticket, &["--yes"]))
         .collect();
     for receiver in running {
-        receiver.finish().expect_exit(0);
+        receiver.succeed();
     }
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     assert_eq!(sent.all("done").count(), 10);
     let mut numbers: Vec<_> = sent.all("done").map(|e| e["receiver"].as_u64().unwrap()).collect();
     numbers.sort_unstable();
@@ -62,69 +56,56 @@ fn ten_receivers_at_once_all_get_everything() {
 
 #[test]
 fn an_offer_with_keep_serves_until_ctrl_c_and_resumes_with_the_same_ticket() {
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_with(&[&film], &["--keep"]);
-    let ticket = sender.ticket();
+    let (world, film, mut sender, ticket) = offering(1_000_000, &["--keep"]);
     for side in ["one", "two"] {
-        receiver(&world, side, side, &ticket, &["--yes"]).finish().expect_exit(0);
+        receiver(&world, side, side, &ticket, &["--yes"]).succeed();
         sender.event("done");
         assert_arrived(&world, side, &film);
     }
     sender.signal(libc::SIGINT);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 
     let mut sender = world.send_with(&[&film], &["--keep"]);
     assert_eq!(sender.ticket(), ticket);
-    receiver(&world, "three", "three", &ticket, &["--yes"]).finish().expect_exit(0);
+    receiver(&world, "three", "three", &ticket, &["--yes"]).succeed();
     assert_arrived(&world, "three", &film);
     sender.event("done");
     sender.signal(libc::SIGTERM);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn a_refusing_receiver_does_not_affect_the_others() {
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_with(&[&film], &["-n", "2"]);
-    let ticket = sender.ticket();
-    receiver(&world, "one", "one", &ticket, &["--yes"]).finish().expect_exit(0);
+    let (world, film, mut sender, ticket) = offering(1_000_000, &["-n", "2"]);
+    receiver(&world, "one", "one", &ticket, &["--yes"]).succeed();
     refusing(&world, "two", &ticket, &[]).finish().expect_error(4);
     sender.event_where("receiver_failed", |e| e["code"] == "refused");
     assert!(!sender.has_ended());
-    receiver(&world, "three", "three", &ticket, &["--yes"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver(&world, "three", "three", &ticket, &["--yes"]).succeed();
+    sender.succeed();
     assert_arrived(&world, "one", &film);
     assert_arrived(&world, "three", &film);
 }
 
 #[test]
 fn a_killed_receiver_continues_while_another_is_served() {
-    let world = World::new();
-    let film = film(&world, 60_000_000);
-    let mut sender = world.send_with(&[&film], &["-n", "2"]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(60_000_000, &["-n", "2"]);
     let one = receiver(&world, "one", "one", &ticket, &["--yes"]);
     wait_until_verified(&world.path("one"), "film.mov", 10);
     one.kill();
     let kept = support::journal::verified_chunks(&world.path("one"), "film.mov");
-    receiver(&world, "two", "two", &ticket, &["--yes"]).finish().expect_exit(0);
-    let again = receiver(&world, "one", "one", &ticket, &["--yes"]).finish();
-    again.expect_exit(0);
+    receiver(&world, "two", "two", &ticket, &["--yes"]).succeed();
+    let again = receiver(&world, "one", "one", &ticket, &["--yes"]).succeed();
     let moved = again.last("done")["bytes_moved"].as_u64().unwrap();
     assert!(moved <= 60_000_000 - kept * 256 * 1024, "{moved} bytes after {kept} chunks");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     assert_arrived(&world, "one", &film);
     assert_arrived(&world, "two", &film);
 }
 
 #[test]
 fn a_surplus_receiver_is_refused_with_the_reason() {
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_with(&[&film], &["-n", "2"]);
-    let ticket = sender.ticket();
+    let (world, _, mut sender, ticket) = offering(1_000_000, &["-n", "2"]);
     // Two receivers at the question take both places.
     let asked = ["one", "two"].map(|side| world.receive_asking(side, &ticket));
     sender.event("connected");
@@ -134,26 +115,20 @@ fn a_surplus_receiver_is_refused_with_the_reason() {
         .expect_message(4, "maximum number of receivers");
     for (process, mut answer) in asked {
         std::io::Write::write_all(&mut answer, b"y\n").unwrap();
-        process.finish().expect_exit(0);
+        process.succeed();
     }
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn one_code_serves_as_many_as_it_was_made_for() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let more = [LOOPBACK, &["-n", "2"]].concat();
-    let mut sender = world.send_by_code(&[&film], &more);
-    let code = sender.code();
+    let (_network, world, film, sender, code) = sending(1_000_000, &["-n", "2"]);
     let yes = [LOOPBACK, &["--yes"]].concat();
     let both = ["one", "two"].map(|side| receiver(&world, side, side, &code, &yes));
     for process in both {
-        process.finish().expect_exit(0);
+        process.succeed();
     }
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     assert_eq!(sent.all("code").filter(|e| e["state"] == "used").count(), 2);
     assert_arrived(&world, "one", &film);
     assert_arrived(&world, "two", &film);
@@ -161,44 +136,32 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 
 #[test]
 fn an_offer_with_keep_by_code_serves_one_machine_any_number_of_times() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--keep"]].concat());
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(1_000_000, &["--keep"]);
     let yes = [LOOPBACK, &["--yes"]].concat();
     for (side, home) in [("one", "one"), ("two", "two"), ("again", "one"), ("third", "one")] {
-        receiver(&world, side, home, &code, &yes).finish().expect_exit(0);
+        receiver(&world, side, home, &code, &yes).succeed();
         sender.event("done");
         assert_arrived(&world, side, &film);
     }
     sender.signal(libc::SIGINT);
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn a_machine_that_has_everything_takes_no_second_place() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(1_000_000, &["-n", "2"]);
     let yes = [LOOPBACK, &["--yes"]].concat();
     for (side, home) in [("one", "one"), ("again", "one"), ("two", "two")] {
         assert!(!sender.has_ended());
-        receiver(&world, side, home, &code, &yes).finish().expect_exit(0);
+        receiver(&world, side, home, &code, &yes).succeed();
         assert_arrived(&world, side, &film);
     }
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
-    let code = sender.code();
+    let (_network, world, film, sender, code) = sending(1_000_000, &["-n", "2"]);
     let with_yes = [LOOPBACK, &["--yes"]].concat();
     refusing(&world, "one", &code, LOOPBACK).finish().expect_error(4);
     let (reader, _no_answer) = std::io::pipe().unwrap();
@@ -210,13 +173,11 @@ fn a_receiver_that_refuses_or_is_killed_keeps_its_place() {
     receiver(&world, "three", "three", &code, &with_yes).finish().expect_message(5, "used");
     two.kill();
     for side in ["two", "one"] {
-        let again = receiver(&world, side, side, &code, &with_yes).finish();
-        again.expect_exit(0);
+        let again = receiver(&world, side, side, &code, &with_yes).succeed();
         assert_eq!(again.all("met").count(), 0, "the code was not used again");
         assert_arrived(&world, side, &film);
     }
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     assert_eq!(sent.all("code").filter(|e| e["state"] == "used").count(), 2);
 }
 
@@ -237,21 +198,16 @@ fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
     let hasty = [LOOPBACK, &["--yes", "--timeout", "2"]].concat();
     receiver(&world, "one", "one", short, &hasty).finish().expect_hint(3, "three");
     for side in ["one", "two"] {
-        receiver(&world, side, side, &code, &hasty).finish().expect_exit(0);
+        receiver(&world, side, side, &code, &hasty).succeed();
     }
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }
 
 #[test]
 fn a_wrong_guess_ends_a_code_for_several_and_both_sides_say_so() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let more = [LOOPBACK, &["-n", "3"]].concat();
-    let mut sender = world.send_by_code(&[&film], &more);
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(1_000_000, &["-n", "3"]);
     let yes = [LOOPBACK, &["--yes"]].concat();
-    receiver(&world, "one", "one", &code, &yes).finish().expect_exit(0);
+    receiver(&world, "one", "one", &code, &yes).succeed();
     sender.event("done");
     let number = code.split('-').next().unwrap().parse().unwrap();
     let others = (0..2).map(|n| Code::for_several(number, [n; 6]).to_string());

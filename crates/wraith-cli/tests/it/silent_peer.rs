@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use crate::lying::receiver::Dialler;
-use crate::lying::sender::{Liar, LyingSender, chunk, file, offer_of};
+use crate::lying::sender::{Greeted, Liar, LyingSender, chunk, file, offer_of};
 use crate::lying::{CHUNK, MEMORY_MAX, peak_memory};
 use crate::support::{Process, World, tree};
 use wraith_discovery::Ticket;
@@ -29,6 +29,13 @@ pub fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Pr
     speak(&sender, &mut receiver);
     assert!(peak_memory(receiver.pid()) < MEMORY_MAX);
     ends(receiver);
+}
+
+/// Accepts a connection, and says hello.
+fn said_hello(sender: &LyingSender) -> Greeted {
+    let mut greeted = sender.greet();
+    greeted.hello();
+    greeted
 }
 
 /// Makes an offer of one large file, which the receiver accepts.
@@ -63,8 +70,7 @@ fn a_sender_that_ends_before_its_hello_is_not_awaited() {
 fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
     let mut kept = None;
     receiver_of(|sender, receiver| {
-        let mut greeted = sender.greet();
-        greeted.hello();
+        let greeted = said_hello(sender);
         receiver.event("connected");
         // The receiver reports the missing message, and the time left.
         let awaiting = receiver.event("awaiting");
@@ -83,8 +89,7 @@ fn a_missing_offer_is_reported_to_the_user() {
     command.args(["receive", "--yes", "--reconnect", "0", "-o"]).arg(world.target());
     command.arg(sender.ticket()).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut receiver = command.spawn().unwrap();
-    let mut greeted = sender.greet();
-    greeted.hello();
+    let greeted = said_hello(&sender);
     let lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
     let told =
         lines.map_while(Result::ok).find(|line| line.contains("Waiting for the sender's offer"));
@@ -99,8 +104,7 @@ fn a_missing_offer_is_reported_to_the_user() {
 fn a_receiver_stops_when_its_sender_opens_no_streams() {
     let mut kept = None;
     receiver_of(|sender, receiver| {
-        let mut greeted = sender.greet();
-        greeted.hello();
+        let mut greeted = said_hello(sender);
         greeted.say(&wraith_transfer::message::Message::Offer(offer_of(1, 1)));
         receiver.event("accept");
         kept = Some(greeted);
@@ -180,7 +184,7 @@ fn silent_strangers_block_no_receiver() {
     // The last ones are still connected; the first ones were displaced.
     let told = wraith_transport::block_on(silent[0].closed());
     assert!(matches!(told, CloseReason::Peer { code: close::OTHER, .. }), "{told:?}");
-    world.receive_with(&text, &["--reconnect", "0"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&text, &["--reconnect", "0"]).succeed();
+    sender.succeed();
     drop(silent);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::cable::Cable;
 use crate::support::journal::{verified_chunks, wait_until_verified};
-use crate::support::{Outcome, Process, World, is_root, skipped, tree};
+use crate::support::{Outcome, Process, World, cases, is_root, skipped, tree};
 
 const BYTES: usize = 40_000_000;
 const CHUNK: u64 = 256 * 1024;
@@ -26,10 +26,8 @@ pub fn sleeps(who: &str, time: Duration) {
     // Not a wait for an event: the time itself is tested.
     thread::sleep(time);
     sleeper.signal(libc::SIGCONT);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = receiver.succeed();
+    let sent = sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     assert!(tree::leftovers(&world.target()).is_empty());
     let reconnected = |side: &Outcome| side.all("reconnecting").count();
@@ -38,14 +36,9 @@ pub fn sleeps(who: &str, time: Duration) {
     assert!(moved <= BYTES as u64 - before * CHUNK, "{moved} bytes again after {before} chunks");
 }
 
-#[test]
-fn a_receiver_that_sleeps_goes_on_where_it_was() {
-    sleeps("receiver", NAP);
-}
-
-#[test]
-fn a_sender_that_sleeps_goes_on_where_it_was() {
-    sleeps("sender", NAP);
+cases! {
+    a_receiver_that_sleeps_goes_on_where_it_was: sleeps("receiver", NAP);
+    a_sender_that_sleeps_goes_on_where_it_was: sleeps("sender", NAP);
 }
 
 /// Piped data cannot be read again, so it must survive the sleep.
@@ -64,10 +57,8 @@ fn a_stream_goes_on_after_a_sleep() {
     receiver.signal(libc::SIGSTOP);
     thread::sleep(NAP);
     receiver.signal(libc::SIGCONT);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = receiver.succeed();
+    let sent = sender.succeed();
     assert_eq!(sent.last("done")["bytes_moved"], received.last("done")["bytes_moved"]);
     input.join().unwrap();
     assert!(std::fs::read(world.target().join("stdin")).unwrap() == bytes);
@@ -86,24 +77,15 @@ fn readdress(cable: &Cable, end: usize) {
     cable.readdress(end, &format!("10.77.0.{}/24", end + 1), "10.77.0.99/24");
 }
 
-#[test]
-fn a_receiver_whose_address_changes_keeps_its_connection() {
-    address_changes(1);
+cases! {
+    a_receiver_whose_address_changes_keeps_its_connection: address_changes(1);
+    a_sender_whose_address_changes_keeps_its_connection: address_changes(0);
 }
 
-#[test]
-fn a_sender_whose_address_changes_keeps_its_connection() {
-    address_changes(0);
-}
-
-#[test]
-fn a_sender_that_is_started_again_elsewhere_is_found_by_the_receiver_that_waits() {
-    started_elsewhere(false);
-}
-
-#[test]
-fn a_sender_that_is_started_again_elsewhere_is_found_with_the_old_ticket() {
-    started_elsewhere(true);
+cases! {
+    a_sender_that_is_started_again_elsewhere_is_found_by_the_receiver_that_waits:
+        started_elsewhere(false);
+    a_sender_that_is_started_again_elsewhere_is_found_with_the_old_ticket: started_elsewhere(true);
 }
 
 /// Kills the sender and restarts it with another address; if `both`, the receiver too.
@@ -134,9 +116,8 @@ fn started_elsewhere(both: bool) {
     readdress(&cable, 0);
     let before = verified_chunks(&world.target(), "film.mov");
     let again = Process::start("send", &mut cable.at(0, &send));
-    let received = waiting.unwrap_or_else(receive).finish();
-    received.expect_exit(0);
-    again.finish().expect_exit(0);
+    let received = waiting.unwrap_or_else(receive).succeed();
+    again.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
     assert!(moved <= BYTES as u64 - before * CHUNK, "{moved} bytes again after {before} chunks");
@@ -156,10 +137,8 @@ fn address_changes(end: usize) {
     let receiver = Process::start("receive", &mut cable.at(1, &receive));
     wait_until_verified(&world.target(), "film.mov", 10);
     readdress(&cable, end);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = receiver.succeed();
+    let sent = sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     for side in [&received, &sent] {
         assert_eq!(side.all("reconnecting").count(), 0, "{side:?}");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use crate::support::{Outcome, Process, World, lan, other_words, tree};
+use crate::support::{Outcome, Process, World, expect_arrival, lan, other_words, tree};
 use wraith_discovery::message::Message;
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
 use wraith_discovery::{Code, Creator, TicketSide};
@@ -162,8 +162,8 @@ fn an_unanswered_code_stays_usable_and_a_completed_one_is_used_up() {
     }
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
     let code = sender.code();
-    world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&code, LOOPBACK).succeed();
+    sender.succeed();
     assert_used_up(&world.receive_with(&code, LOOPBACK).finish());
 }
 
@@ -182,7 +182,5 @@ fn a_sender_for_an_invitation_resumes_with_the_same_command() {
     sender.event("accept");
     sender.kill();
     let again = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &code]].concat());
-    receiver.finish().expect_exit(0);
-    again.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(receiver, again, &film, &world.target());
 }

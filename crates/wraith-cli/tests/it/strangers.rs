@@ -3,14 +3,12 @@
 use std::net::UdpSocket;
 
 use crate::support::random::Random;
-use crate::support::{World, tree};
+use crate::support::{expect_arrival, offering, tree};
 use wraith_discovery::Ticket;
 
 #[test]
 fn garbage_gets_no_answer_and_does_no_harm() {
-    let (world, film) = World::with_file("film.mov", 1, 5_000_000);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(5_000_000, &[]);
     let address = ticket.parse::<Ticket>().unwrap().addresses()[0];
 
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -19,9 +17,7 @@ fn garbage_gets_no_answer_and_does_no_harm() {
         let size = random.below(1500) as usize;
         stranger.send_to(&tree::noise(random.below(u64::MAX), size), address).unwrap();
     }
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(world.receive(&ticket), sender, &film, &world.target());
 
     stranger.set_nonblocking(true).unwrap();
     let mut buffer = [0; 2000];

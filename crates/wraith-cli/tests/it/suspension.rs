@@ -10,7 +10,7 @@ use crate::over_the_dht;
 use crate::support::clock::TestClock;
 use crate::support::journal::verified_chunks;
 use crate::support::random::Random;
-use crate::support::{Process, World, lan, rounds, tree};
+use crate::support::{Process, World, cases, lan, rounds, tree};
 
 const CHUNK: u64 = 256 << 10;
 /// Whole chunks and a remainder.
@@ -110,11 +110,11 @@ impl Transfer {
 
     /// Waits for the end of the transfer, and compares the files.
     fn finish(&self, way: Way, mut waiting: Process, dialling: Process) {
-        dialling.finish().expect_exit(0);
+        dialling.succeed();
         match way {
             Way::Listener => drop(waiting.event("done")),
             _ => {
-                waiting.finish().expect_exit(0);
+                waiting.succeed();
             }
         }
         tree::assert_same(
@@ -190,8 +190,8 @@ fn suspended_in_the_dht(moment: Duration, sleeper: Sleeper) {
         clock.suspend(&receiver, NAP);
     }
     eprintln!("DHT, {sleeper:?}, suspended {moment:.1?} after its start");
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver.succeed();
+    sender.succeed();
     tree::assert_same(&film, &target.join("film.mov"));
 }
 
@@ -221,24 +221,11 @@ fn early(way: Way) {
     }
 }
 
-#[test]
-fn a_receiver_that_was_suspended_while_it_dials_goes_on() {
-    early(Way::Ticket);
-}
-
-#[test]
-fn a_receiver_that_was_suspended_while_it_uses_a_code_goes_on() {
-    early(Way::Code);
-}
-
-#[test]
-fn a_sender_that_was_suspended_while_it_dials_goes_on() {
-    early(Way::Listener);
-}
-
-#[test]
-fn a_receiver_that_was_suspended_while_it_dials_a_relay_goes_on() {
-    early(Way::Relay);
+cases! {
+    a_receiver_that_was_suspended_while_it_dials_goes_on: early(Way::Ticket);
+    a_receiver_that_was_suspended_while_it_uses_a_code_goes_on: early(Way::Code);
+    a_sender_that_was_suspended_while_it_dials_goes_on: early(Way::Listener);
+    a_receiver_that_was_suspended_while_it_dials_a_relay_goes_on: early(Way::Relay);
 }
 
 fn at_random_moments(way: Way, sleeper: Sleeper) {
@@ -250,32 +237,13 @@ fn at_random_moments(way: Way, sleeper: Sleeper) {
     }
 }
 
-#[test]
-fn a_sender_that_was_suspended_goes_on() {
-    at_random_moments(Way::Ticket, Sleeper::Sender);
-}
-
-#[test]
-fn a_receiver_that_was_suspended_goes_on() {
-    at_random_moments(Way::Ticket, Sleeper::Receiver);
-}
-
-#[test]
-fn a_listener_that_was_suspended_goes_on() {
-    at_random_moments(Way::Listener, Sleeper::Receiver);
-}
-
-#[test]
-fn a_caller_that_was_suspended_goes_on() {
-    at_random_moments(Way::Listener, Sleeper::Sender);
-}
-
-#[test]
-fn a_sender_behind_a_relay_that_was_suspended_goes_on() {
-    at_random_moments(Way::Relay, Sleeper::Sender);
-}
-
-#[test]
-fn a_receiver_behind_a_relay_that_was_suspended_goes_on() {
-    at_random_moments(Way::Relay, Sleeper::Receiver);
+cases! {
+    a_sender_that_was_suspended_goes_on: at_random_moments(Way::Ticket, Sleeper::Sender);
+    a_receiver_that_was_suspended_goes_on: at_random_moments(Way::Ticket, Sleeper::Receiver);
+    a_listener_that_was_suspended_goes_on: at_random_moments(Way::Listener, Sleeper::Receiver);
+    a_caller_that_was_suspended_goes_on: at_random_moments(Way::Listener, Sleeper::Sender);
+    a_sender_behind_a_relay_that_was_suspended_goes_on:
+        at_random_moments(Way::Relay, Sleeper::Sender);
+    a_receiver_behind_a_relay_that_was_suspended_goes_on:
+        at_random_moments(Way::Relay, Sleeper::Receiver);
 }

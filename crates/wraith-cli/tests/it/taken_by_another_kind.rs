@@ -50,8 +50,7 @@ fn dry_run(world: &World, ticket: &str, more: &[&str]) -> Vec<Value> {
         .arg(world.target())
         .args(more)
         .arg(ticket);
-    let looked = Process::start("receive", &mut command).finish();
-    looked.expect_exit(0);
+    let looked = Process::start("receive", &mut command).succeed();
     looked.all("would_receive").cloned().collect()
 }
 
@@ -94,9 +93,8 @@ fn conflicted(policy: &[&str]) -> (World, Vec<Value>, Outcome) {
     let mut sender = world.send(&[&tree]);
     let ticket = sender.ticket();
     let said = dry_run(&world, &ticket, policy);
-    let received = world.receive_with(&ticket, policy).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&ticket, policy).succeed();
+    sender.succeed();
     expect_as_said(&said, &world);
     assert!(tree::leftovers(&world.target()).is_empty());
     (world, said, received)
@@ -216,9 +214,8 @@ fn a_renamed_file_is_not_overwritten_by_a_later_one() {
     symlink("elsewhere", source.join("a (1)")).unwrap();
     tree::file(&source.join("b (1)").join("inside"), 3, 10);
     let mut sender = world.send(&[&source]);
-    let received = world.receive_with(&sender.ticket(), &["--on-conflict", "overwrite"]).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&sender.ticket(), &["--on-conflict", "overwrite"]).succeed();
+    sender.succeed();
     // All of them exist, under any name.
     let content = fs::read(source.join("a")).unwrap();
     let names = tree::names(&target);
@@ -237,8 +234,8 @@ fn two_folders_of_an_offer_never_come_into_one() {
     let mut sender = world.send(&[&tree]);
     let ticket = sender.ticket();
     let said = dry_run(&world, &ticket, &[]);
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
     expect_as_said(&said, &world);
     let target = world.target().join("t");
     tree::assert_same(&tree.join("a"), &target.join("a (1)"));
@@ -276,9 +273,8 @@ fn expect_own_folder_resumed(world: &World) {
     let said = dry_run(world, &ticket, &[]);
     assert_eq!(action(&said, "t"), ("rename", Some("t (2)")));
     assert_eq!(action(&said, "t/film"), ("continue", Some("t (2)/film")));
-    let received = world.receive(&ticket).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive(&ticket).succeed();
+    sender.succeed();
     assert!(received.last("done")["bytes_moved"].as_u64().unwrap() < 24 << 20, "it was continued");
     assert_eq!(fs::metadata(world.target().join("t (2)")).unwrap().ino(), ino);
     tree::assert_same(&world.source().join("t"), &world.target().join("t (2)"));
@@ -317,8 +313,8 @@ fn a_folder_in_place_of_the_own_renamed_one_stays_unchanged_where_no_creation_ti
     fs::rename(&mine, world.target().join("moved")).unwrap();
     tree::file(&mine.join("a"), 3, 20);
 
-    world.receive(&ticket).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
     tree::assert_same(&world.source().join("t"), &world.target().join("t (3)"));
     assert_eq!(tree::names(&mine), [Path::new("a")]);
     assert_eq!(fs::read(mine.join("a")).unwrap(), tree::noise(3, 20));

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 use wraith_discovery::Ticket;
 
-use crate::support::{Outcome, Process, World, tree};
+use crate::support::{Outcome, Process, World, expect_arrival, tree};
 
 /// Starts a relay of the program at this address. Returns it with its actual address.
 fn relay(world: &World, listen: &str, words: &[&str]) -> (Process, String) {
@@ -27,6 +27,15 @@ fn send(world: &World, film: &std::path::Path, words: &[&str]) -> Process {
     Process::start("send", command.args(["send", "--json"]).args(words).arg(film))
 }
 
+/// Starts a relay, and a sender that names only it in its ticket.
+fn ticket_of_a_relay() -> (World, Process, String, std::path::PathBuf, Process) {
+    let world = World::new();
+    let (relay, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 1_000_000);
+    let sender = send(&world, &film, &["--ticket", "--relay", &address, "--relay-only"]);
+    (world, relay, address, film, sender)
+}
+
 fn assert_by_relay(outcome: &Outcome, relay: &str) {
     let connected: Vec<&Value> = outcome.all("connected").collect();
     assert!(!connected.is_empty());
@@ -43,10 +52,8 @@ fn relay_only_transfers_reveal_no_address() {
     let film = film(&world, 3_000_000);
     let place = ["--relay", &address, "--relay-only"];
     let mut sender = send(&world, &film, &place);
-    let received = world.receive_with(&sender.code(), &place).finish();
-    received.expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let received = world.receive_with(&sender.code(), &place).succeed();
+    let sent = sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     for side in [&received, &sent] {
         assert_by_relay(side, &address);
@@ -68,19 +75,14 @@ fn relay_only_without_a_relay_is_a_usage_error() {
 
 #[test]
 fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
-    let world = World::new();
-    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
-    let film = film(&world, 1_000_000);
-    let mut sender = send(&world, &film, &["--ticket", "--relay", &address, "--relay-only"]);
+    let (world, _relay, address, film, mut sender) = ticket_of_a_relay();
     let ticket: Ticket = sender.ticket().parse().unwrap();
     assert!(ticket.addresses().is_empty(), "only relays were wanted");
     let [named] = ticket.relays() else { panic!("{ticket:?}") };
     assert_eq!(named.to_string(), address);
-    let received = world.receive(&ticket.to_string()).finish();
-    received.expect_exit(0);
+    let received = world.receive(&ticket.to_string()).succeed();
     assert_by_relay(&received, &address);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     assert!(!sent.all("note").any(|note| note.to_string().contains("good")), "it is good");
     tree::assert_same(&film, &world.target().join("film.mov"));
 
@@ -95,17 +97,13 @@ fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
 
 #[test]
 fn direct_only_uses_no_relay() {
-    let world = World::new();
-    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
-    let film = film(&world, 1_000_000);
-    let mut sender = send(&world, &film, &["--ticket", "--relay", &address, "--relay-only"]);
+    let (world, _relay, _, _, mut sender) = ticket_of_a_relay();
     let ticket = sender.ticket();
     let error = world.receive_with(&ticket, &["--direct-only", "--timeout", "2"]).finish();
     error.expect_error(3);
     assert_eq!(error.all("connected").count(), 0);
-    let received = world.receive(&ticket).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket).succeed();
+    sender.succeed();
 }
 
 #[test]
@@ -115,9 +113,8 @@ fn where_both_can_be_reached_directly_the_relay_carries_nothing() {
     let film = film(&world, 1_000_000);
     let place = ["--relay", &address];
     let mut sender = send(&world, &film, &place);
-    let received = world.receive_with(&sender.code(), &place).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&sender.code(), &place).succeed();
+    sender.succeed();
     for connected in received.all("connected") {
         assert_ne!(connected["path"], "relay", "{connected}");
     }
@@ -135,9 +132,7 @@ fn a_relay_with_a_token_admits_only_its_holders() {
     let error = world.receive_with(&ticket, &[&place[..], &["--timeout", "3"]].concat()).finish();
     let message = error.expect_error(3)["message"].as_str().unwrap().to_owned();
     assert!(message.contains("token"), "{message}");
-    world.receive_with(&ticket, &with).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.target().join("film.mov"));
+    expect_arrival(world.receive_with(&ticket, &with), sender, &film, &world.target());
     // The waiting side gets the message too.
     let mut sender = send(&world, &film, &["--ticket", "--relay", &address]);
     let note = sender.event("note")["message"].as_str().unwrap().to_owned();
@@ -158,9 +153,8 @@ fn a_transfer_outlives_its_relay_and_nothing_verified_is_sent_again() {
     receiver.event("reconnecting");
     let (_second, again) = relay(&world, &address, &[]);
     assert_eq!(again, address);
-    let received = receiver.finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = receiver.succeed();
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
     assert!(moved < 12_000_000 - 2_000_000, "{moved} bytes moved after the relay came back");
@@ -178,7 +172,7 @@ fn an_unreachable_relay_is_reported_and_stops_nothing_else() {
     assert!(note.contains(&gone) && note.contains("tried again"), "{note}");
     let ticket: Ticket = sender.ticket().parse().unwrap();
     assert!(ticket.relays().is_empty());
-    world.receive(&ticket.to_string()).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive(&ticket.to_string()).succeed();
+    sender.succeed();
     assert_eq!(fs::read(&film).unwrap(), fs::read(world.target().join("film.mov")).unwrap());
 }

@@ -6,10 +6,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::support::{Process, World, lan, other_words, tree};
+use crate::support::{LOOPBACK, Process, World, expect_arrival, lan, other_words, sending};
 use wraith_discovery::Ticket;
-
-const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 fn film(world: &World, bytes: usize) -> PathBuf {
     world.file("film.mov", 1, bytes)
@@ -85,9 +83,7 @@ fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
     assert!(!world.path("thief").join("film.mov").exists());
 
     std::io::Write::write_all(&mut answer, b"y\n").unwrap();
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.path("receiver"));
 }
 
 #[test]
@@ -107,9 +103,7 @@ fn the_ticket_that_a_sender_brings_to_a_receivers_code_is_for_that_receiver() {
     let ticket = kept_ticket(&world, "receiver").to_string();
     receive(&world, "thief", &ticket).finish().expect_error(5);
     std::io::Write::write_all(&mut answer, b"y\n").unwrap();
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
-    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+    expect_arrival(receiver, sender, &film, &world.path("receiver"));
 }
 
 #[test]
@@ -131,19 +125,14 @@ fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
         if !has_begun {
             std::io::Write::write_all(&mut answer, b"y\n").unwrap();
         }
-        receiver.finish().expect_exit(0);
-        again.finish().expect_exit(0);
-        tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+        expect_arrival(receiver, again, &film, &world.path("receiver"));
     }
 }
 
 #[test]
 fn a_resumed_offer_admits_only_the_joiner_of_its_own_code() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 1_000_000);
-    let mut sender = world.send_by_code(&[&film], LOOPBACK);
-    let (mut receiver, _no_answer) = undecided(&world, "receiver", &sender.code());
+    let (_network, world, film, sender, code) = sending(1_000_000, &[]);
+    let (mut receiver, _no_answer) = undecided(&world, "receiver", &code);
     receiver.event("offer");
     sender.kill();
 
@@ -181,54 +170,45 @@ fn stopping_before_an_acceptance_invalidates_the_ticket() {
     // ticket.
     finds_nobody(&world, "thief", &ticket.to_string());
     finds_nobody(&world, "thief", &stolen);
-    receive(&world, "receiver", &code).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receive(&world, "receiver", &code).succeed();
+    sender.succeed();
+}
+
+/// Sends a large film by code at this rate, and waits until this side has accepted it.
+fn begun(rate: &str, side: &str) -> (lan::OwnNetwork, World, PathBuf, Process, String, Process) {
+    let (network, world, film, mut sender, code) = sending(30_000_000, &["--rate", rate]);
+    let receiver = receive(&world, side, &code);
+    sender.event("accept");
+    (network, world, film, sender, code, receiver)
 }
 
 #[test]
 fn stopping_after_an_acceptance_keeps_the_receiver() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 30_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
-    let code = sender.code();
-    let receiver = receive(&world, "receiver", &code);
-    sender.event("accept");
+    let (_network, world, film, sender, code, receiver) = begun("3M", "receiver");
     interrupt(sender);
     // It does not wait for a sender that said that it stopped.
     receiver.finish().expect_error(6);
     let mut again = world.send_by_code(&[&film], LOOPBACK);
     let who = world.node_id("receiver");
     assert_eq!(again.event("ready")["continues_for"], serde_json::json!([who]));
-    receive(&world, "receiver", &code).finish().expect_exit(0);
-    again.finish().expect_exit(0);
+    receive(&world, "receiver", &code).succeed();
+    again.succeed();
 }
 
 #[test]
 fn a_joiner_resumes_although_no_new_code_can_be_made() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 30_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
-    let receiver = receive(&world, "receiver", &sender.code());
-    sender.event("accept");
+    let (_network, world, film, sender, _, receiver) = begun("3M", "receiver");
     sender.kill();
     let mut again = world.send_by_code(&[&film], &["--lan", "off"]);
     let ready = again.event("ready");
     assert_eq!(ready["continues_for"], serde_json::json!([world.node_id("receiver")]));
     assert!(ready["code"].is_null() && ready["ticket"].is_null() && ready["command"].is_null());
-    receiver.finish().expect_exit(0);
-    again.finish().expect_exit(0);
-    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+    expect_arrival(receiver, again, &film, &world.path("receiver"));
 }
 
 #[test]
 fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 30_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());
-    let code = sender.code();
+    let (_network, world, film, mut sender, code) = sending(30_000_000, &["--rate", "1M"]);
     let mut command = world.wraith("thief");
     command.args(["receive", "--json", "--yes", "--reconnect", "5", "-o"]).arg(world.path("thief"));
     let thief = Process::start("receive", command.args(LOOPBACK).arg(&code));
@@ -242,19 +222,14 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
     let code = ready["code"].as_str().unwrap().to_owned();
     // The thief reconnects by itself at the old address and gets no answer.
     thief.finish().expect_error(6);
-    receive(&world, "receiver", &code).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receive(&world, "receiver", &code).succeed();
+    sender.succeed();
     assert!(!world.path("thief").join("film.mov").exists());
 }
 
 #[test]
 fn a_joiner_of_a_new_code_replaces_the_earlier_one() {
-    let _network = lan::own_network();
-    let world = World::new();
-    let film = film(&world, 30_000_000);
-    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());
-    let thief = receive(&world, "thief", &sender.code());
-    sender.event("accept");
+    let (_network, world, film, sender, _, thief) = begun("1M", "thief");
     thief.kill();
     let ticket = kept_ticket(&world, "thief");
     sender.kill();
@@ -264,6 +239,6 @@ fn a_joiner_of_a_new_code_replaces_the_earlier_one() {
     sender.event("connected");
     receive(&world, "thief", &ticket.to_string()).finish().expect_error(5);
     std::io::Write::write_all(&mut answer, b"y\n").unwrap();
-    receiver.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    receiver.succeed();
+    sender.succeed();
 }

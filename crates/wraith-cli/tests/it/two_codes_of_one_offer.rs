@@ -48,9 +48,8 @@ fn a_burned_short_code_leaves_the_long_code_valid() {
     let (sender, [short, long]) = places.sender(&world, &[]);
     places.receiver(&world, "guesser", &other_words(&short)).finish().expect_error(5);
     places.receiver(&world, "late", &short).finish().expect_error(5);
-    places.receiver(&world, "receiver", &long).finish().expect_exit(0);
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    places.receiver(&world, "receiver", &long).succeed();
+    let sent = sender.succeed();
     assert_eq!(sent.all("code").filter(|e| e["state"] == "wrong_guess").count(), 1);
     let mut notes = sent.all("note").map(|note| note["message"].to_string());
     assert!(notes.any(|note| note.contains("the code of six words is still valid")));
@@ -63,8 +62,8 @@ fn a_long_code_that_was_used_leaves_no_place_for_the_short_one() {
     let first = places.receiver(&world, "first", &long);
     sender.event("accept");
     places.receiver(&world, "second", &short).finish().expect_message(5, "used");
-    first.finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    first.succeed();
+    sender.succeed();
 }
 
 /// Starts `n` senders' worth of receivers more than there are places, half with each code.
@@ -79,8 +78,7 @@ fn exactly_n_are_served(places: &Places, n: usize) {
         .map(|(number, side)| places.receiver(&world, side, &codes[number % 2]))
         .collect();
     let ended: Vec<Outcome> = running.into_iter().map(Process::finish).collect();
-    let sent = sender.finish();
-    sent.expect_exit(0);
+    let sent = sender.succeed();
     let served: Vec<_> = ended.iter().filter(|outcome| outcome.status.code() == Some(0)).collect();
     assert_eq!((served.len(), sent.all("done").count()), (n, n));
     for outcome in &ended {

@@ -32,6 +32,14 @@ impl Scene {
         Process::start("receive", command.args(more).arg(&self.ticket))
     }
 
+    /// Starts a slow receiver, and waits until it has some of the film.
+    fn under_way(&self, folder: &str) -> Process {
+        let mut receiver = self.accepting(folder, SLOWLY);
+        receiver.event("accept");
+        wait_until_verified(&self.world.path(folder), "film.mov", 1);
+        receiver
+    }
+
     /// Starts a receiver and waits for its question.
     fn asking(&self, folder: &str) -> (Process, PipeWriter) {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -55,7 +63,7 @@ impl Scene {
 
     fn assert_arrived(self, received: &Outcome, folder: &str) {
         received.expect_exit(0);
-        self.sender.finish().expect_exit(0);
+        self.sender.succeed();
         tree::assert_same(&self.film, &self.world.path(folder).join("film.mov"));
     }
 }
@@ -63,9 +71,7 @@ impl Scene {
 #[test]
 fn a_second_receiver_reports_the_process_and_folder_of_the_first() {
     let scene = Scene::new();
-    let mut first = scene.accepting("first", SLOWLY);
-    first.event("accept");
-    wait_until_verified(&scene.world.path("first"), "film.mov", 1);
+    let mut first = scene.under_way("first");
     let process = first.pid();
     scene.assert_told(&scene.accepting("second", &[]).finish(), process, "first");
     assert!(!first.has_ended());
@@ -126,9 +132,7 @@ fn a_no_in_one_window_leaves_the_question_in_the_other() {
 #[test]
 fn a_killed_receiver_is_resumed_at_once() {
     let scene = Scene::new();
-    let mut killed = scene.accepting("here", SLOWLY);
-    killed.event("accept");
-    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    let killed = scene.under_way("here");
     killed.kill();
     let again = scene.accepting("here", &[]).finish();
     assert_eq!(again.all("reconnecting").count(), 0, "it is not taken for another");
@@ -154,9 +158,7 @@ fn all_forgotten_questions_end_when_another_window_accepts() {
 fn a_run_continues_for_a_killed_receiver_that_had_accepted_beside_one_that_waited() {
     let scene = Scene::new();
     let (waits, _nobody) = scene.asking("elsewhere");
-    let mut accepted = scene.accepting("here", SLOWLY);
-    accepted.event("accept");
-    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    let accepted = scene.under_way("here");
     waits.kill();
     accepted.kill();
     let again = scene.accepting("here", &[]).finish();
@@ -171,9 +173,7 @@ fn without_a_folder_for_records_a_killed_receiver_is_continued_too() {
     std::fs::create_dir_all(&home).unwrap();
     // A file in the place of the folder: no record can be written.
     std::fs::write(home.join("receiving"), "").unwrap();
-    let mut killed = scene.accepting("here", SLOWLY);
-    killed.event("accept");
-    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    let killed = scene.under_way("here");
     killed.kill();
     let again = scene.accepting("here", &[]).finish();
     scene.assert_arrived(&again, "here");

@@ -3,34 +3,18 @@
 
 use std::process::Stdio;
 
-use crate::support::{Process, World, tree};
-use crate::usage::said;
-
-/// Asserts that each command line ends with 2 and a message of at most two sentences that contains
-/// the expected words.
-#[track_caller]
-fn assert_answers(lines: &[(&[&str], &str)]) {
-    let world = World::new();
-    world.file("film.mov", 1, 1);
-    for (words, expected) in lines {
-        let (said, code) = said(&world, words, &[]);
-        assert_eq!(code, Some(2), "{words:?}: {said}");
-        assert!(said.contains(expected), "{words:?}: {said}");
-        assert!(said.starts_with("wraith: ") && said.lines().count() <= 3, "{words:?}: {said}");
-    }
-}
+use crate::support::{Process, World, offering, tree};
+use crate::usage::{assert_answers, said};
 
 #[test]
 fn options_may_precede_the_ticket() {
-    let (world, film) = World::with_file("film.mov", 1, 1000);
-    let mut sender = world.send(&[&film]);
-    let ticket = sender.ticket();
+    let (world, film, sender, ticket) = offering(1000, &[]);
     let mut command = world.wraith("receiver");
     command.args(["-q", "--yes", "-o"]).arg(world.target()).args(["--timeout", "1m", &ticket]);
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "it is quiet");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 }
 
@@ -232,5 +216,5 @@ fn the_last_line_of_an_empty_file_has_no_rate() {
     let output = command.args(["receive", "-y", "-o"]).arg(world.target()).arg(&ticket).output();
     let said = String::from_utf8(output.unwrap().stderr).unwrap();
     assert!(said.contains("Received 1 file, 0 B in ") && !said.contains("/s"), "{said}");
-    sender.finish().expect_exit(0);
+    sender.succeed();
 }

@@ -52,11 +52,23 @@ pub(crate) fn said(
     (String::from_utf8(output.stderr).unwrap(), output.status.code())
 }
 
-#[test]
-fn first_guesses_are_answered_with_the_command_that_does_it() {
+/// Asserts that each command line ends with 2 and a message of at most two sentences that contains
+/// the expected words.
+#[track_caller]
+pub(crate) fn assert_answers(lines: &[(&[&str], &str)]) {
     let world = World::new();
     world.file("film.mov", 1, 1);
-    for (words, expected) in [
+    for (words, expected) in lines {
+        let (said, code) = said(&world, words, &[]);
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert!(said.starts_with("wraith: ") && said.lines().count() <= 3, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn first_guesses_are_answered_with_the_command_that_does_it() {
+    assert_answers(&[
         (&["film.mov"][..], "to send it: wraith send film.mov"),
         (&["receive", "film.mov"], "to send it: wraith send film.mov"),
         (&["https://example.org/a?b"], "curl -L 'https://example.org/a?b' | wraith send -"),
@@ -88,12 +100,7 @@ fn first_guesses_are_answered_with_the_command_that_does_it() {
         (&["receive", "crater lemon"], "a code begins with a number"),
         (&["recieve", "7-crater-lemon"], "did you mean receive?"),
         (&["send", "--tiemout", "3", "film.mov"], "did you mean --timeout?"),
-    ] {
-        let (said, code) = said(&world, words, &[]);
-        assert_eq!(code, Some(2), "{words:?}: {said}");
-        assert!(said.contains(expected), "{words:?}: {said}");
-        assert!(said.starts_with("wraith: ") && said.lines().count() <= 3, "{words:?}: {said}");
-    }
+    ]);
 }
 
 #[test]

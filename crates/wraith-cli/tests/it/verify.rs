@@ -265,16 +265,25 @@ fn a_folder_that_was_moved_is_found_when_it_is_named() {
     }
 }
 
-#[test]
-fn files_of_an_earlier_connection_are_verified_too() {
+/// Offers a folder with many small files and a large one, which comes last.
+fn many_and_a_large_one(
+    folder: &str,
+    count: u64,
+    len: usize,
+    name: impl Fn(u64) -> String,
+) -> (World, Process, String) {
     let world = World::new();
-    let root = world.source().join("tree");
-    for n in 0..40 {
-        tree::file(&root.join(format!("small-{n}")), n, 5000);
-    }
-    tree::file(&root.join("z-large"), 50, 200 << 20);
+    let root = world.source().join(folder);
+    tree::files(&root, count, len, name);
+    tree::file(&root.join("z-large"), count + 1, 200 << 20);
     let mut sender = world.send_with(&[&root], &["--reconnect", "60"]);
     let ticket = sender.ticket();
+    (world, sender, ticket)
+}
+
+#[test]
+fn files_of_an_earlier_connection_are_verified_too() {
+    let (world, sender, ticket) = many_and_a_large_one("tree", 40, 5000, |n| format!("small-{n}"));
     let mut receiver = world.receive_with(&ticket, &["--rate", "40M"]);
     // Names are given once their content is on the disk, which may take longer than the first
     // chunks of the large file.
@@ -283,9 +292,8 @@ fn files_of_an_earlier_connection_are_verified_too() {
     // It stops cleanly, so its list is complete.
     receiver.signal(libc::SIGINT);
     receiver.finish().expect_error(130);
-    let again = world.receive(&ticket).finish();
-    again.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let again = world.receive(&ticket).succeed();
+    sender.succeed();
     assert!(again.all("file").any(|file| file["status"] == "already-here"));
     let outcome = verify_target(&world);
     outcome.expect_exit(0);
@@ -302,8 +310,8 @@ fn files_of_an_earlier_connection_are_verified_too() {
 fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
     let (world, film) = World::with_file("film.mov", 1, 1000);
     let mut sender = world.send(&[&film]);
-    world.receive_with(&sender.ticket(), &["--no-record"]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&sender.ticket(), &["--no-record"]).succeed();
+    sender.succeed();
     verify_target(&world).expect_error(1);
     assert!(records(&world).is_empty());
 
@@ -323,9 +331,8 @@ fn a_full_record_counts_its_omitted_entries() {
         tree::file(&root.join(format!("file-{n:04}")), n, 10);
     }
     let mut sender = world.send(&[&root]);
-    let received = world.receive_with(&sender.ticket(), &["--record-max", "64K"]).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let received = world.receive_with(&sender.ticket(), &["--record-max", "64K"]).succeed();
+    sender.succeed();
     let note =
         received.all("note").find(|note| note["message"].to_string().contains("--record-max"));
     assert!(note.is_some(), "{:?}", received.all("note").collect::<Vec<_>>());
@@ -374,14 +381,7 @@ fn a_full_record_counts_its_omitted_entries() {
 
 #[test]
 fn lists_of_unfinished_transfers_are_bounded() {
-    let world = World::new();
-    let root = world.source().join("t");
-    for n in 0..300 {
-        tree::file(&root.join(format!("file-{n:04}")), n, 10);
-    }
-    tree::file(&root.join("z-large"), 1, 200 << 20);
-    let mut sender = world.send_with(&[&root], &["--reconnect", "60"]);
-    let ticket = sender.ticket();
+    let (world, sender, ticket) = many_and_a_large_one("t", 300, 10, |n| format!("file-{n:04}"));
     let room = ["--record-max", "64K", "--rate", "20M"];
     let part = || {
         let parts =
@@ -400,8 +400,8 @@ fn lists_of_unfinished_transfers_are_bounded() {
         let bytes = part();
         assert!((1..=128 << 10).contains(&bytes), "{bytes} bytes after {n}");
     }
-    world.receive_with(&ticket, &room[..2]).finish().expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.receive_with(&ticket, &room[..2]).succeed();
+    sender.succeed();
     assert_eq!(records(&world).len(), 1);
     verify_target(&world).expect_exit(0);
 }

@@ -30,6 +30,30 @@ impl CipherJob<'_> {
         self.start().map(drop)
     }
 
+    /// Starts the cipher for a stream. A mode of data units gets the whole text as one unit,
+    /// applies `to_unit` to it, and has no stream.
+    fn stream(
+        &self,
+        input: &mut Input,
+        output: &mut Output,
+        to_unit: impl FnOnce(&mut dyn Cipher, &mut [u8]) -> Result<(), CipherError>,
+    ) -> Result<Option<Box<dyn Cipher>>, Failure> {
+        let mut cipher = self.start()?;
+        if !matches!(
+            self.algorithm,
+            Algorithm::Aes128Xts | Algorithm::Aes256Xts | Algorithm::Sm4Xts
+        ) {
+            return Ok(Some(cipher));
+        }
+        let mut text = input.all(UNIT_MAX)?.ok_or_else(|| {
+            let message = format!("{} encrypts one data unit of at most 16 MiB", self.algorithm);
+            Failure::new(Exit::Usage, message).hint("use a mode for any length: AES-256-CTR")
+        })?;
+        to_unit(&mut *cipher, &mut text).map_err(of_text)?;
+        output.write(&text)?;
+        Ok(None)
+    }
+
     fn start(&self) -> Result<Box<dyn Cipher>, Failure> {
         self.algorithm.start(self.key, self.iv).map_err(|error| {
             let hint = match error {
@@ -43,19 +67,15 @@ impl CipherJob<'_> {
         })
     }
 
-    fn is_unit(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts | Algorithm::Sm4Xts)
+    fn pads_blocks(&self) -> bool {
+        self.pads && self.algorithm.wants_whole_blocks()
     }
 }
 
 pub fn encrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
-    let mut cipher = job.start()?;
-    if job.is_unit() {
-        let mut text = unit(job, input)?;
-        cipher.encrypt(&mut text).map_err(of_text)?;
-        return output.write(&text);
-    }
-    let pads = job.pads && job.algorithm.wants_whole_blocks();
+    let cipher = job.stream(input, output, |cipher, unit| cipher.encrypt(unit))?;
+    let Some(mut cipher) = cipher else { return Ok(()) };
+    let pads = job.pads_blocks();
     let mut piece = Zeroizing::new(Vec::with_capacity(PIECE_BYTES + BLOCK_BYTES));
     loop {
         piece.resize(PIECE_BYTES, 0);
@@ -77,13 +97,9 @@ pub fn encrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> R
 }
 
 pub fn decrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> Result<(), Failure> {
-    let mut cipher = job.start()?;
-    if job.is_unit() {
-        let mut text = unit(job, input)?;
-        cipher.decrypt(&mut text).map_err(of_text)?;
-        return output.write(&text);
-    }
-    let pads = job.pads && job.algorithm.wants_whole_blocks();
+    let cipher = job.stream(input, output, |cipher, unit| cipher.decrypt(unit))?;
+    let Some(mut cipher) = cipher else { return Ok(()) };
+    let pads = job.pads_blocks();
     // The last block may hold padding, so it waits for the data behind it.
     let mut waiting = Zeroizing::new(Vec::with_capacity(PIECE_BYTES + BLOCK_BYTES));
     let mut piece = Zeroizing::new(vec![0; PIECE_BYTES]);
@@ -107,14 +123,6 @@ pub fn decrypt(job: &CipherJob<'_>, input: &mut Input, output: &mut Output) -> R
         waiting.truncate(len);
     }
     output.write(&waiting)
-}
-
-/// Reads the whole text as one data unit.
-fn unit(job: &CipherJob<'_>, input: &mut Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    input.all(UNIT_MAX)?.ok_or_else(|| {
-        let message = format!("{} encrypts one data unit of at most 16 MiB", job.algorithm);
-        Failure::new(Exit::Usage, message).hint("use a mode for any length: AES-256-CTR")
-    })
 }
 
 fn of_text(error: CipherError) -> Failure {

@@ -5,6 +5,28 @@ use std::path::Path;
 
 use wraith_suite::{aead, aes_hardware};
 
+/// The arguments of an unauthenticated mode, common to both directions.
+struct RawModeArgs<'a> {
+    file: Option<&'a Path>,
+    algorithm: Option<&'a str>,
+    key: Option<&'a Path>,
+    raw: &'a RawArgs,
+    out: &'a OutArgs,
+}
+
+/// Returns those arguments of [`EncArgs`] or [`DecArgs`].
+macro_rules! raw_mode_args {
+    ($args:expr) => {
+        RawModeArgs {
+            file: $args.file.as_deref(),
+            algorithm: $args.algorithm.as_deref(),
+            key: $args.key.as_deref(),
+            raw: &$args.raw,
+            out: &$args.out,
+        }
+    };
+}
+
 use super::args::{DecArgs, EncArgs, OutArgs, RawArgs};
 use super::container::{self, OpenError, Recipient, SealError, Unlock};
 use super::input::{Input, name};
@@ -17,7 +39,7 @@ use crate::report::Reporter;
 
 pub fn encrypt(args: &EncArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     if args.raw.raw {
-        return raw_mode(RawModeArgs::of_enc(args), raw::encrypt, "encrypted", reporter);
+        return raw_mode(raw_mode_args!(args), raw::encrypt, "encrypted", reporter);
     }
     let algorithm = match &args.algorithm {
         Some(name) => named_aead(name)?,
@@ -52,7 +74,7 @@ pub fn encrypt(args: &EncArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
 
 pub fn decrypt(args: &DecArgs, reporter: &dyn Reporter) -> Result<(), Failure> {
     if args.raw.raw {
-        return raw_mode(RawModeArgs::of_dec(args), raw::decrypt, "decrypted", reporter);
+        return raw_mode(raw_mode_args!(args), raw::decrypt, "decrypted", reporter);
     }
     if args.algorithm.is_some() {
         return Err(Failure::new(
@@ -131,37 +153,6 @@ fn named_aead(name: &str) -> Result<aead::Algorithm, Failure> {
                 .hint("use an AEAD (wraith crypto list aead), or --raw --iv HEX"))
         }
         Err(_) => named(name),
-    }
-}
-
-/// The arguments of an unauthenticated mode, common to both directions.
-struct RawModeArgs<'a> {
-    file: Option<&'a Path>,
-    algorithm: Option<&'a str>,
-    key: Option<&'a Path>,
-    raw: &'a RawArgs,
-    out: &'a OutArgs,
-}
-
-impl<'a> RawModeArgs<'a> {
-    fn of_enc(args: &'a EncArgs) -> Self {
-        Self {
-            file: args.file.as_deref(),
-            algorithm: args.algorithm.as_deref(),
-            key: args.key.as_deref(),
-            raw: &args.raw,
-            out: &args.out,
-        }
-    }
-
-    fn of_dec(args: &'a DecArgs) -> Self {
-        Self {
-            file: args.file.as_deref(),
-            algorithm: args.algorithm.as_deref(),
-            key: args.key.as_deref(),
-            raw: &args.raw,
-            out: &args.out,
-        }
     }
 }
 

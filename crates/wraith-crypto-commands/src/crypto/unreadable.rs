@@ -129,30 +129,28 @@ pub fn block(path: &Path, text: &str, label: &str, wanted: &str, error: &str) ->
 
 /// Explains a private key (PKCS #8) of an unexpected or unknown algorithm.
 pub fn private(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
-    let is_of = |each: &&sign::Algorithm| each.signing_key_pkcs8(der).is_ok();
-    if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
-        return another(path, *found, wanted);
-    }
-    let info = PrivateKeyInfo::from_der(der).ok();
-    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
-        let inside = EcPrivateKey::from_der(info.private_key).ok();
-        let point = info.public_key.or(inside.and_then(|key| key.point));
-        return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
-    }
-    unknown(path, info.map(|info| info.algorithm), "a private key")
+    let is_of = |each: &sign::Algorithm| each.signing_key_pkcs8(der).is_ok();
+    another(path, algorithm, is_of).unwrap_or_else(|| {
+        let info = PrivateKeyInfo::from_der(der).ok();
+        if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+            let inside = EcPrivateKey::from_der(info.private_key).ok();
+            let point = info.public_key.or(inside.and_then(|key| key.point));
+            return of_a_curve(path, &info.algorithm, point, EC_PRIVATE);
+        }
+        unknown(path, info.map(|info| info.algorithm), "a private key")
+    })
 }
 
 /// Explains a public key (SubjectPublicKeyInfo) of an unexpected or unknown algorithm.
 pub fn public(path: &Path, der: &[u8], algorithm: Option<sign::Algorithm>) -> Failure {
-    let is_of = |each: &&sign::Algorithm| each.verifying_key_spki(der).is_ok();
-    if let (Some(wanted), Some(found)) = (algorithm, sign::Algorithm::ALL.iter().find(is_of)) {
-        return another(path, *found, wanted);
-    }
-    let info = SubjectPublicKeyInfo::from_der(der).ok();
-    if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
-        return of_a_curve(path, &info.algorithm, Some(info.key), EC_PUBLIC);
-    }
-    unknown(path, info.map(|info| info.algorithm), "a public key")
+    let is_of = |each: &sign::Algorithm| each.verifying_key_spki(der).is_ok();
+    another(path, algorithm, is_of).unwrap_or_else(|| {
+        let info = SubjectPublicKeyInfo::from_der(der).ok();
+        if let Some(info) = info.filter(|info| info.algorithm.oid == oid::EC_PUBLIC_KEY) {
+            return of_a_curve(path, &info.algorithm, Some(info.key), EC_PUBLIC);
+        }
+        unknown(path, info.map(|info| info.algorithm), "a public key")
+    })
 }
 
 /// Explains a key whose algorithm cannot do `kind`.
@@ -167,9 +165,16 @@ pub fn no_key(path: &Path, what: &str) -> Failure {
         .hint("wraith crypto genkey makes keys; wraith crypto pub writes their public halves")
 }
 
-fn another(path: &Path, found: sign::Algorithm, wanted: sign::Algorithm) -> Failure {
+/// Explains a key of another algorithm than the wanted one, if there is one.
+fn another(
+    path: &Path,
+    wanted: Option<sign::Algorithm>,
+    is_of: impl Fn(&sign::Algorithm) -> bool,
+) -> Option<Failure> {
+    let wanted = wanted?;
+    let found = sign::Algorithm::ALL.iter().find(|each| is_of(each))?;
     let message = format!("{} contains a key of {found}, not of {wanted}", name(path));
-    Failure::new(Exit::Usage, message).hint("leave -a out, or use a matching key")
+    Some(Failure::new(Exit::Usage, message).hint("leave -a out, or use a matching key"))
 }
 
 /// Explains an unreadable elliptic-curve key with its `point`. `convert` is the command that

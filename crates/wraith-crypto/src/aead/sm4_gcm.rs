@@ -3,8 +3,6 @@
 //! A text is processed in pieces that fit into the L1 cache. Each piece is encrypted and
 //! authenticated before the next.
 
-use std::fmt;
-
 use wraith_kernels::ghash::Ghash;
 use wraith_kernels::sm4::{Block, Counter, Sm4, add};
 use zeroize::ZeroizeOnDrop;
@@ -64,8 +62,4 @@ impl Sm4Gcm {
     }
 }
 
-impl fmt::Debug for Sm4Gcm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sm4Gcm").finish_non_exhaustive()
-    }
-}
+crate::redacted_debug!(Sm4Gcm);

@@ -17,6 +17,17 @@ pub(super) enum Keys {
 // The crate wipes its keys.
 impl ZeroizeOnDrop for Keys {}
 
+/// Evaluates an expression with the key of whichever size.
+macro_rules! each_size {
+    ($keys:expr, $key:ident => $done:expr) => {
+        match $keys {
+            Keys::Bits128($key) => $done,
+            Keys::Bits192($key) => $done,
+            Keys::Bits256($key) => $done,
+        }
+    };
+}
+
 impl BlockCipher for Keys {
     fn new(key: &[u8]) -> Option<Self> {
         match key.len() {
@@ -28,20 +39,10 @@ impl BlockCipher for Keys {
     }
 
     fn ecb_encrypt(&self, text: &mut [Block]) {
-        let blocks = Array::cast_slice_from_core_mut(text);
-        match self {
-            Self::Bits128(key) => key.encrypt_blocks(blocks),
-            Self::Bits192(key) => key.encrypt_blocks(blocks),
-            Self::Bits256(key) => key.encrypt_blocks(blocks),
-        }
+        each_size!(self, key => key.encrypt_blocks(Array::cast_slice_from_core_mut(text)));
     }
 
     fn ecb_decrypt(&self, text: &mut [Block]) {
-        let blocks = Array::cast_slice_from_core_mut(text);
-        match self {
-            Self::Bits128(key) => key.decrypt_blocks(blocks),
-            Self::Bits192(key) => key.decrypt_blocks(blocks),
-            Self::Bits256(key) => key.decrypt_blocks(blocks),
-        }
+        each_size!(self, key => key.decrypt_blocks(Array::cast_slice_from_core_mut(text)));
     }
 }

@@ -44,13 +44,20 @@ macro_rules! four {
     };
 }
 
+/// The four steps of a quarter round on rows.
+macro_rules! quarter_steps {
+    ($step:ident, $x:ident) => {
+        $step!($x, 0, 1, 3, 16);
+        $step!($x, 2, 3, 1, 12);
+        $step!($x, 0, 1, 3, 8);
+        $step!($x, 2, 3, 1, 7);
+    };
+}
+
 /// Computes quarter rounds on rows side by side.
 macro_rules! quarters_of {
     ($x:ident) => {
-        quarters_of!($x, 0, 1, 3, 16);
-        quarters_of!($x, 2, 3, 1, 12);
-        quarters_of!($x, 0, 1, 3, 8);
-        quarters_of!($x, 2, 3, 1, 7);
+        quarter_steps!(quarters_of, $x)
     };
     ($x:ident, $into:literal, $from:literal, $turned:literal, $by:literal) => {
         for x in &mut $x {
@@ -65,10 +72,7 @@ macro_rules! quarters_of {
 /// Computes quarter rounds on the rows of one block.
 macro_rules! quarter {
     ($x:ident) => {
-        quarter!($x, 0, 1, 3, 16);
-        quarter!($x, 2, 3, 1, 12);
-        quarter!($x, 0, 1, 3, 8);
-        quarter!($x, 2, 3, 1, 7);
+        quarter_steps!(quarter, $x)
     };
     ($x:ident, $into:literal, $from:literal, $turned:literal, $by:literal) => {
         $x[$into] = _mm_add_epi32($x[$into], $x[$from]);

@@ -41,15 +41,7 @@ fn self_test() -> bool {
     })
 }
 
-/// Returns the processor features in use, or `None` without the kernel.
-#[must_use]
-pub fn features() -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if KERNEL.is_available() {
-        return Some(KERNEL.features());
-    }
-    None
-}
+crate::detect::features!(KERNEL);
 
 /// Returns the tag of Poly1305 alone by vectors, or `None` without the kernel.
 ///

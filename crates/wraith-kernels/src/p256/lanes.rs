@@ -97,32 +97,30 @@ fn normalize([a, b, c, d, e]: Numbers) -> Numbers {
     carry([a, b, c, d, e])
 }
 
+/// Applies an instruction to each pair of limbs.
+macro_rules! limbwise {
+    ($instruction:ident, $a:ident, $b:ident) => {{
+        let ([a0, a1, a2, a3, a4], [b0, b1, b2, b3, b4]) = (*$a, *$b);
+        [
+            $instruction(a0, b0),
+            $instruction(a1, b1),
+            $instruction(a2, b2),
+            $instruction(a3, b3),
+            $instruction(a4, b4),
+        ]
+    }};
+}
+
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn add(a: &Numbers, b: &Numbers) -> Numbers {
-    let [a0, a1, a2, a3, a4] = *a;
-    let [b0, b1, b2, b3, b4] = *b;
-    [
-        _mm512_add_epi64(a0, b0),
-        _mm512_add_epi64(a1, b1),
-        _mm512_add_epi64(a2, b2),
-        _mm512_add_epi64(a3, b3),
-        _mm512_add_epi64(a4, b4),
-    ]
+    limbwise!(_mm512_add_epi64, a, b)
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sub(a: &Numbers, b: &Numbers) -> Numbers {
-    let [a0, a1, a2, a3, a4] = *a;
-    let [b0, b1, b2, b3, b4] = *b;
-    [
-        _mm512_sub_epi64(a0, b0),
-        _mm512_sub_epi64(a1, b1),
-        _mm512_sub_epi64(a2, b2),
-        _mm512_sub_epi64(a3, b3),
-        _mm512_sub_epi64(a4, b4),
-    ]
+    limbwise!(_mm512_sub_epi64, a, b)
 }
 
 /// Divides a number of ten limbs by 2^260, modulo p.

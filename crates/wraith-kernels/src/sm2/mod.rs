@@ -45,15 +45,7 @@ pub(crate) static KERNEL: Kernel = Kernel::new("SM2", needs::ADX, Purpose::Keys,
         && both(of_point)
 });
 
-/// Returns the processor features in use, or `None` for portable code.
-#[must_use]
-pub fn features() -> Option<&'static str> {
-    #[cfg(all(target_arch = "x86_64", feature = "simd"))]
-    if KERNEL.is_available() {
-        return Some(KERNEL.features());
-    }
-    None
-}
+crate::detect::features!(KERNEL);
 
 /// Calls a function with the arithmetic of this processor.
 macro_rules! with_arithmetic {

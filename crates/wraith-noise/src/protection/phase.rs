@@ -1,7 +1,5 @@
 //! Key schedule of the key phases of one direction: a chain of secrets (SPEC §3.5, §4.5).
 
-use std::fmt;
-
 use wraith_crypto::{PacketKey, Suite, kdf};
 use zeroize::Zeroizing;
 
@@ -38,8 +36,4 @@ impl Phases {
     }
 }
 
-impl fmt::Debug for Phases {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Phases").field("suite", &self.suite).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Phases, suite);

@@ -8,6 +8,8 @@ use rand_core::{Rng, SeedableRng};
 use wraith_crypto::kdf;
 use wraith_noise::*;
 
+use crate::parties::{access_key, alice, bob};
+
 struct Dialled {
     initiator: Initiator,
     h1: [Vec<u8>; 2],
@@ -17,18 +19,6 @@ struct Answered {
     responder: Responder,
     hello: InitiatorHello,
     h2: [Vec<u8>; 2],
-}
-
-fn alice() -> SecretIdentity {
-    SecretIdentity::from_seed([0xa; 32])
-}
-
-fn bob() -> SecretIdentity {
-    SecretIdentity::from_seed([0xb; 32])
-}
-
-fn access_key() -> AccessKey {
-    AccessKey::of_ticket(&[0xd; 16], bob().node_id())
 }
 
 fn rng(seed: u8) -> ChaCha20Rng {

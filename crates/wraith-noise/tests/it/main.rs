@@ -4,4 +4,5 @@ mod allocation;
 mod handshake;
 mod malicious_peer;
 mod memory;
+mod parties;
 mod secrets;

@@ -12,19 +12,8 @@ use wraith_crypto::ml_kem_768::{
 use wraith_crypto::{AeadKey, TAG_BYTES, agree, kdf};
 use wraith_noise::*;
 
+use crate::parties::{access_key, alice, bob};
 use crate::secrets::hkdf;
-
-fn alice() -> SecretIdentity {
-    SecretIdentity::from_seed([0xa; 32])
-}
-
-fn bob() -> SecretIdentity {
-    SecretIdentity::from_seed([0xb; 32])
-}
-
-fn access_key() -> AccessKey {
-    AccessKey::of_ticket(&[0xd; 16], bob().node_id())
-}
 
 fn ephemeral(seed: u8) -> EphemeralKey {
     EphemeralKey::generate(&mut ChaCha20Rng::from_seed([seed; 32]))

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -146,7 +146,7 @@ pub async fn read_welcome(
             return Poll::Ready(Err(error));
         }
         while answer.is_none() {
-            let read = frame_stream.poll_read(cx, |frame| {
+            ready!(frame_stream.poll_read(cx, |frame| {
                 match ServerFrame::decode(frame) {
                     Ok(Some(ServerFrame::Welcome(welcome))) if answer.is_none() => {
                         answer = Some(Ok(welcome));
@@ -159,12 +159,7 @@ pub async fn read_welcome(
                     _ => return Err(io::ErrorKind::InvalidData.into()),
                 }
                 Ok(())
-            });
-            match read {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
+            }))?;
         }
         Poll::Ready(Ok(()))
     });

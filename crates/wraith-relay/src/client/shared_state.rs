@@ -335,16 +335,7 @@ mod tests {
     /// Returns a relay with a session and the pair 7, and without an answer after the last sent
     /// datagram.
     fn relay(state: &mut ClientState) -> &mut RelayState {
-        let welcome = Welcome {
-            session: 1,
-            resumed: false,
-            secret: [2; 32],
-            binding: 4,
-            observe: [5; 32],
-            udp_port: 6,
-            other_port: 0,
-            observed: ([127, 0, 0, 1], 1).into(),
-        };
+        let welcome = Welcome { resumed: false, ..crate::fuzz::welcome(6, 0) };
         let relay = &mut state.relays[0];
         relay.start_session(&welcome, None);
         relay.add_pair(7);

@@ -1,8 +1,7 @@
 //! Frames from a client to a relay.
 
-use super::{DATAGRAM, Mailbox, Malformed, datagram, flag, frame, put_datagram};
+use super::{Mailbox, Malformed, flag, frame, put_datagram, read};
 use crate::header::WireId;
-use crate::wire::Reader;
 
 /// Proof that a client may use the relay.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,37 +107,35 @@ impl<'a> ClientFrame<'a> {
     }
 
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(bytes);
-        let frame = match reader.u8()? {
-            DATAGRAM => {
-                let (id, datagram) = datagram(&mut reader)?;
-                Self::Datagram(id, datagram)
-            }
-            1 => {
-                let version = reader.u8()?;
-                let resume = match reader.u8()? {
-                    0 => None,
-                    1 => Some((reader.u64()?, reader.array()?)),
-                    _ => return None,
-                };
-                let proof = match reader.u8()? {
-                    0 => Proof::None,
-                    1 => Proof::Token(reader.array()?),
-                    2 => Proof::Identity { node_id: reader.array()?, signature: reader.array()? },
-                    _ => return None,
-                };
-                Self::Hello { version, resume, proof }
-            }
-            2 => Self::Register(reader.array()?),
-            3 => Self::Unregister(reader.array()?),
-            4 => Self::Dial { request: reader.u32()?, mailbox: reader.array()? },
-            5 => Self::HangUp(reader.u64()?),
-            6 => Self::Ping(reader.u64()?),
-            7 => Self::UseUdp(flag(reader.u8()?)?),
-            8 => Self::Leave,
-            9 => Self::BindFrom(reader.u64()?),
-            _ => return None,
-        };
-        reader.end(frame)
+        read(bytes, Self::Datagram, |kind, reader| {
+            Some(match kind {
+                1 => {
+                    let version = reader.u8()?;
+                    let resume = match reader.u8()? {
+                        0 => None,
+                        1 => Some((reader.u64()?, reader.array()?)),
+                        _ => return None,
+                    };
+                    let proof = match reader.u8()? {
+                        0 => Proof::None,
+                        1 => Proof::Token(reader.array()?),
+                        2 => {
+                            Proof::Identity { node_id: reader.array()?, signature: reader.array()? }
+                        }
+                        _ => return None,
+                    };
+                    Self::Hello { version, resume, proof }
+                }
+                2 => Self::Register(reader.array()?),
+                3 => Self::Unregister(reader.array()?),
+                4 => Self::Dial { request: reader.u32()?, mailbox: reader.array()? },
+                5 => Self::HangUp(reader.u64()?),
+                6 => Self::Ping(reader.u64()?),
+                7 => Self::UseUdp(flag(reader.u8()?)?),
+                8 => Self::Leave,
+                9 => Self::BindFrom(reader.u64()?),
+                _ => return None,
+            })
+        })
     }
 }

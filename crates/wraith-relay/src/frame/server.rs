@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{DATAGRAM, Mailbox, Malformed, Refusal, datagram, flag, frame, put_datagram};
+use super::{Mailbox, Malformed, Refusal, flag, frame, put_datagram, read};
 use crate::header::WireId;
 use crate::wire::{Reader, put_address};
 
@@ -115,26 +115,22 @@ impl<'a> ServerFrame<'a> {
     }
 
     fn read(bytes: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader::new(bytes);
-        let frame = match reader.u8()? {
-            DATAGRAM => {
-                let (id, datagram) = datagram(&mut reader)?;
-                Self::Datagram(id, datagram)
-            }
-            1 => Self::Welcome(welcome(&mut reader)?),
-            2 => Self::Refused(Refusal::from_wire(reader.u8()?)),
-            3 => Self::Registered(reader.array()?),
-            4 => Self::NotRegistered(reader.array()?, Refusal::from_wire(reader.u8()?)),
-            5 => Self::Dialled(reader.u32()?, reader.u64()?),
-            6 => Self::NotDialled(reader.u32()?, Refusal::from_wire(reader.u8()?)),
-            7 => Self::Incoming(reader.u64()?, reader.array()?),
-            8 => Self::Closed(reader.u64()?),
-            9 => Self::Pong(reader.u64()?),
-            10 => Self::Draining(reader.u16()?),
-            11 => Self::Clock(reader.u64()?),
-            _ => return None,
-        };
-        reader.end(frame)
+        read(bytes, Self::Datagram, |kind, reader| {
+            Some(match kind {
+                1 => Self::Welcome(welcome(reader)?),
+                2 => Self::Refused(Refusal::from_wire(reader.u8()?)),
+                3 => Self::Registered(reader.array()?),
+                4 => Self::NotRegistered(reader.array()?, Refusal::from_wire(reader.u8()?)),
+                5 => Self::Dialled(reader.u32()?, reader.u64()?),
+                6 => Self::NotDialled(reader.u32()?, Refusal::from_wire(reader.u8()?)),
+                7 => Self::Incoming(reader.u64()?, reader.array()?),
+                8 => Self::Closed(reader.u64()?),
+                9 => Self::Pong(reader.u64()?),
+                10 => Self::Draining(reader.u16()?),
+                11 => Self::Clock(reader.u64()?),
+                _ => return None,
+            })
+        })
     }
 }
 

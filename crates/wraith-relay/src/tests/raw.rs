@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -132,15 +132,10 @@ impl RawClient {
             }
             // Frames arrive one by one: the relay answers each before the test sends the next.
             while frame.is_none() {
-                let read = frame_stream.poll_read(cx, |bytes| {
+                ready!(frame_stream.poll_read(cx, |bytes| {
                     frame.get_or_insert_with(|| bytes.to_vec());
                     Ok(())
-                });
-                match read {
-                    Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => return Poll::Pending,
-                }
+                }))?;
             }
             Poll::Ready(Ok(()))
         });

@@ -7,6 +7,14 @@ use crate::support::{Relay, RelayedPair, send, until, wait_for_status, within};
 
 const LEN: u64 = 8 << 20;
 
+/// Returns a relay, and a pair of which one client is behind a proxy.
+async fn behind(behaviour: ProxyBehaviour) -> (Relay, Proxy, RelayedPair) {
+    let relay = Relay::start(|_| ()).await;
+    let proxy = Proxy::new(relay.address, behaviour);
+    let pair = proxy.pair(&relay).await;
+    (relay, proxy, pair)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_proxy_association_all_datagrams_use_it() {
     let relay = Relay::start(|_| ()).await;
@@ -39,9 +47,7 @@ async fn with_a_proxy_association_all_datagrams_use_it() {
 /// merged, each datagram with its header.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
-    let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, ProxyBehaviour::UdpUpTo(1400));
-    let pair = proxy.pair(&relay).await;
+    let (_relay, proxy, pair) = behind(ProxyBehaviour::UdpUpTo(1400)).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     let mtu = pair.a.stats().mtu;
@@ -53,9 +59,7 @@ async fn datagrams_too_long_for_the_network_behind_a_proxy_are_lost() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
-    let relay = Relay::start(|_| ()).await;
-    let liar = Proxy::new(relay.address, ProxyBehaviour::UdpAndLies);
-    let pair = liar.pair(&relay).await;
+    let (_relay, liar, pair) = behind(ProxyBehaviour::UdpAndLies).await;
     send(&pair.a, &pair.b, LEN).await;
     send(&pair.b, &pair.a, LEN).await;
     assert!(liar.forged_datagrams() > 100, "{}", liar.forged_datagrams());
@@ -69,9 +73,7 @@ async fn datagrams_through_the_proxy_from_other_senders_are_dropped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_continues_over_tls_when_the_proxy_closes_the_association() {
-    let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair = proxy.pair(&relay).await;
+    let (relay, proxy, pair) = behind(ProxyBehaviour::Udp).await;
     let cut = async {
         let half = LEN / 2;
         until(|| proxy.bytes()[0] > half).await;
@@ -106,9 +108,7 @@ async fn an_association_outlives_the_connection_to_the_relay() {
 /// Takes as long as a client waits for answers before it gives up UDP.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_continues_over_tls_when_the_association_is_silent() {
-    let relay = Relay::start(|_| ()).await;
-    let proxy = Proxy::new(relay.address, ProxyBehaviour::Udp);
-    let pair = proxy.pair(&relay).await;
+    let (_relay, proxy, pair) = behind(ProxyBehaviour::Udp).await;
     send(&pair.a, &pair.b, LEN).await;
     proxy.drop_udp();
     send(&pair.a, &pair.b, LEN).await;

@@ -1,8 +1,6 @@
 //! CCM (NIST SP 800-38C, RFC 3610) with AES and with SM4 (RFC 8998): CBC-MAC and counter mode under
 //! one key.
 
-use std::fmt;
-
 use zeroize::ZeroizeOnDrop;
 
 use super::Algorithm;
@@ -84,11 +82,7 @@ impl<C: BlockCipher> UncheckedAead for Ccm<C> {
 
 impl<C: BlockCipher> ZeroizeOnDrop for Ccm<C> {}
 
-impl<C> fmt::Debug for Ccm<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ccm").field("algorithm", &self.lengths.algorithm).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!([C] |it: Ccm<C>| algorithm: it.lengths.algorithm);
 
 impl<C: BlockCipher> Ccm<C> {
     /// Encrypts or decrypts, and returns the untruncated tag.

@@ -80,11 +80,7 @@ impl AesGcm {
     }
 }
 
-impl std::fmt::Debug for AesGcm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AesGcm").field("algorithm", &self.algorithm()).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: AesGcm| algorithm: it.algorithm());
 
 impl UncheckedAead for AesGcm {
     fn lengths(&self) -> Lengths {

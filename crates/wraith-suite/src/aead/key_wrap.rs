@@ -47,10 +47,7 @@ pub fn wrap(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
 /// # Errors
 /// [`KeyWrapError::KeyLength`], or [`KeyWrapError::Unauthentic`] if `wrapped` is invalid.
 pub fn unwrap(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyWrapError> {
-    check_key(key)?;
-    let fits =
-        (24..=WRAPPED_KEY_MAX + 8).contains(&wrapped.len()) && wrapped.len().is_multiple_of(8);
-    fits.then(|| aws::unwrap(key, wrapped)).flatten().ok_or(KeyWrapError::Unauthentic)
+    unwrap_by(aws::unwrap, 24, key, wrapped)
 }
 
 /// Wraps `secret` under `key`. The result is 8 bytes longer than `secret` padded to whole words.
@@ -69,10 +66,20 @@ pub fn wrap_padded(key: &[u8], secret: &[u8]) -> Result<Vec<u8>, KeyWrapError> {
 /// # Errors
 /// As [`unwrap`].
 pub fn unwrap_padded(key: &[u8], wrapped: &[u8]) -> Result<Zeroizing<Vec<u8>>, KeyWrapError> {
+    unwrap_by(aws::unwrap_padded, 16, key, wrapped)
+}
+
+/// Unwraps at least `min` bytes.
+fn unwrap_by<T>(
+    unwrap: impl FnOnce(&[u8], &[u8]) -> Option<T>,
+    min: usize,
+    key: &[u8],
+    wrapped: &[u8],
+) -> Result<T, KeyWrapError> {
     check_key(key)?;
-    let fits =
-        (16..=WRAPPED_KEY_MAX + 8).contains(&wrapped.len()) && wrapped.len().is_multiple_of(8);
-    fits.then(|| aws::unwrap_padded(key, wrapped)).flatten().ok_or(KeyWrapError::Unauthentic)
+    let len = wrapped.len();
+    let fits = (min..=WRAPPED_KEY_MAX + 8).contains(&len) && len.is_multiple_of(8);
+    fits.then(|| unwrap(key, wrapped)).flatten().ok_or(KeyWrapError::Unauthentic)
 }
 
 fn check_key(key: &[u8]) -> Result<(), KeyWrapError> {

@@ -23,26 +23,9 @@ const fn algorithm(curve: Curve) -> Algorithm {
 #[derive(Debug)]
 pub struct PrivateKey(ec::PrivateKey);
 
+ec::constructors!(PrivateKey, AgreeError, InvalidPrivateKey);
+
 impl PrivateKey {
-    /// Generates a key.
-    pub fn generate(curve: Curve) -> Result<Self, AgreeError> {
-        let made = ec::PrivateKey::generate(curve);
-        made.map(Self).ok_or(AgreeError::Failed { algorithm: algorithm(curve) })
-    }
-
-    /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero and
-    /// below the order.
-    pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, AgreeError> {
-        let invalid = AgreeError::InvalidPrivateKey { algorithm: algorithm(curve) };
-        ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid)
-    }
-
-    /// Parses a key in PKCS #8 (DER).
-    pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, AgreeError> {
-        let invalid = AgreeError::InvalidPrivateKey { algorithm: algorithm(curve) };
-        ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid)
-    }
-
     /// Returns the public key as SubjectPublicKeyInfo (DER).
     #[must_use]
     pub fn to_spki(&self) -> Vec<u8> {

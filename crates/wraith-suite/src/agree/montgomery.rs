@@ -1,7 +1,5 @@
 //! Keys of X25519 and X448 behind the trait of all key agreements.
 
-use std::fmt;
-
 use zeroize::Zeroizing;
 
 use super::{AgreeError, Algorithm, x448, x448_public, x25519, x25519_public};
@@ -32,11 +30,7 @@ macro_rules! key {
             }
         }
 
-        impl fmt::Debug for $key {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($key)).finish_non_exhaustive()
-            }
-        }
+        wraith_crypto::redacted_debug!($key);
 
         impl super::PrivateKey for $key {
             fn algorithm(&self) -> Algorithm {

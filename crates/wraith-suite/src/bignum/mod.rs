@@ -11,7 +11,6 @@ mod limbs;
 mod product;
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use thiserror::Error;
@@ -97,15 +96,28 @@ impl Uint {
     /// # Errors
     /// [`Error::TooLarge`]; leading zeros do not count.
     pub fn from_be_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        let bytes = &bytes[zeros..];
-        if bytes.len() > Self::BITS_MAX / 8 {
+        Self::from_digits(bytes, 0, 8, |byte| Some(byte.into()))
+    }
+
+    /// Creates a number from digits of `bits` bits each, the most significant first.
+    fn from_digits(
+        digits: &[u8],
+        zero: u8,
+        bits: usize,
+        value: impl Fn(u8) -> Option<u64>,
+    ) -> Result<Self, Error> {
+        let zeros = digits.iter().take_while(|digit| **digit == zero).count();
+        let digits = &digits[zeros..];
+        if digits.len() > Self::BITS_MAX / bits {
             return Err(Error::TooLarge);
         }
         let mut number = Self::zero();
-        let limbs = number.limbs.room(bytes.len().div_ceil(8));
-        for (limb, chunk) in limbs.iter_mut().zip(bytes.rchunks(8)) {
-            *limb = chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte));
+        let limbs = number.limbs.room(digits.len().div_ceil(64 / bits));
+        for (limb, chunk) in limbs.iter_mut().zip(digits.rchunks(64 / bits)) {
+            *limb = 0;
+            for &digit in chunk {
+                *limb = *limb << bits | value(digit).ok_or(Error::InvalidHex)?;
+            }
         }
         Ok(number)
     }
@@ -119,21 +131,7 @@ impl Uint {
         if digits.is_empty() {
             return Err(Error::InvalidHex);
         }
-        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
-        let digits = &digits[zeros..];
-        if digits.len() > Self::BITS_MAX / 4 {
-            return Err(Error::TooLarge);
-        }
-        let mut number = Self::zero();
-        let limbs = number.limbs.room(digits.len().div_ceil(16));
-        for (limb, chunk) in limbs.iter_mut().zip(digits.rchunks(16)) {
-            *limb = 0;
-            for &digit in chunk {
-                let value = char::from(digit).to_digit(16).ok_or(Error::InvalidHex)?;
-                *limb = *limb << 4 | u64::from(value);
-            }
-        }
-        Ok(number)
+        Self::from_digits(digits, b'0', 4, |digit| char::from(digit).to_digit(16).map(u64::from))
     }
 
     /// Writes the number to all of `out`, big-endian, with leading zeros.
@@ -391,8 +389,4 @@ impl Default for Uint {
     }
 }
 
-impl fmt::Debug for Uint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Uint").field("bits", &self.bits()).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: Uint| bits: it.bits());

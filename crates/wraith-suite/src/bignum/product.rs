@@ -104,26 +104,23 @@ impl Sum {
 
 /// Subtracts `b` from `a` and returns the borrow. `b` is not longer.
 pub(super) fn subtract_assign(a: &mut [u64], b: &[u64]) -> u64 {
-    let (low, high) = a.split_at_mut(b.len());
-    let mut borrow = false;
-    for (a, &b) in low.iter_mut().zip(b) {
-        (*a, borrow) = a.borrowing_sub(b, borrow);
-    }
-    for a in high {
-        (*a, borrow) = a.borrowing_sub(0, borrow);
-    }
-    u64::from(borrow)
+    assign(a, b, u64::borrowing_sub)
 }
 
 /// Adds `b` to `a` and returns the carry. `b` is not longer.
 pub(super) fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
+    assign(a, b, u64::carrying_add)
+}
+
+#[inline(always)]
+fn assign(a: &mut [u64], b: &[u64], step: impl Fn(u64, u64, bool) -> (u64, bool)) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
     for (a, &b) in low.iter_mut().zip(b) {
-        (*a, carry) = a.carrying_add(b, carry);
+        (*a, carry) = step(*a, b, carry);
     }
     for a in high {
-        (*a, carry) = a.carrying_add(0, carry);
+        (*a, carry) = step(*a, 0, carry);
     }
     u64::from(carry)
 }

@@ -3,8 +3,6 @@
 
 #![allow(clippy::needless_question_mark, reason = "`der` derives such code")]
 
-use std::fmt;
-
 use der::asn1::{AnyRef, ObjectIdentifier};
 use der::{Decode as _, Encode as _, Reader as _, Sequence, SliceReader, Tag, Tagged as _};
 use zeroize::Zeroizing;
@@ -24,11 +22,7 @@ pub struct PrivateKeyInfo<'a> {
     pub public_key: Option<&'a [u8]>,
 }
 
-impl fmt::Debug for PrivateKeyInfo<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKeyInfo").field("algorithm", &self.algorithm).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: PrivateKeyInfo<'_>| algorithm: it.algorithm);
 
 impl<'a> PrivateKeyInfo<'a> {
     /// Label of the PEM block.

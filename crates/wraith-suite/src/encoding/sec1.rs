@@ -26,11 +26,7 @@ pub struct EcPrivateKey<'a> {
     pub point: Option<&'a [u8]>,
 }
 
-impl std::fmt::Debug for EcPrivateKey<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EcPrivateKey").field("curve", &self.curve).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: EcPrivateKey<'_>| curve: it.curve);
 
 impl<'a> EcPrivateKey<'a> {
     /// Parses all of `der`. Returns `None` if it is no key, or names another curve.

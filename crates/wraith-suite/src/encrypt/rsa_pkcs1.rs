@@ -27,11 +27,7 @@ pub struct DecryptionKey {
     rejection: Hmac<Sha256>,
 }
 
-impl std::fmt::Debug for DecryptionKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DecryptionKey").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(DecryptionKey);
 
 impl DecryptionKey {
     /// Generates a key with a modulus of `bits`, a multiple of 128 from

@@ -10,7 +10,9 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{Algorithm, EncryptError};
 use crate::encoding::signature::write_padded;
 use crate::hash::Sm3;
-use crate::sm2::{KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret, random_scalar};
+use crate::sm2::{
+    KeyStream, POINT_BYTES, Public, SCALAR_BYTES, Secret, constructors, random_scalar,
+};
 use wraith_kernels::sm2::{self as kernel, Scalar};
 
 /// Maximum length of a message in bytes.
@@ -32,54 +34,37 @@ pub enum Layout {
     Der,
 }
 
-/// A private key.
-#[derive(Clone, Debug)]
-pub struct DecryptionKey {
-    secret: Secret,
-    layout: Layout,
+/// Defines a key with the layout of its ciphertexts.
+macro_rules! key {
+    ($(#[$meta:meta])* $key:ident { $half:ident: $type:ident }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        pub struct $key {
+            $half: $type,
+            layout: Layout,
+        }
+
+        impl $key {
+            const fn new($half: $type) -> Self {
+                Self { $half, layout: Layout::C1C3C2 }
+            }
+
+            /// Sets the layout of the ciphertexts.
+            #[must_use]
+            pub const fn with_layout(mut self, layout: Layout) -> Self {
+                self.layout = layout;
+                self
+            }
+        }
+
+        constructors!($key, $type, EncryptError);
+    };
 }
 
-/// A public key.
-#[derive(Clone, Debug)]
-pub struct EncryptionKey {
-    public: Public,
-    layout: Layout,
-}
+key!(/** A private key. */ DecryptionKey { secret: Secret });
+key!(/** A public key. */ EncryptionKey { public: Public });
 
 impl DecryptionKey {
-    /// Generates a key.
-    #[must_use]
-    pub fn generate() -> Self {
-        Self::new(Secret::generate())
-    }
-
-    /// Creates a key from 32 bytes, big-endian: a number from 1 to n − 2.
-    ///
-    /// # Errors
-    /// [`EncryptError::InvalidKey`].
-    pub fn from_raw(raw: &[u8]) -> Result<Self, EncryptError> {
-        Secret::from_bytes(raw).map(Self::new).ok_or(INVALID)
-    }
-
-    /// Parses a key in PKCS #8 (DER).
-    ///
-    /// # Errors
-    /// [`EncryptError::InvalidKey`].
-    pub fn from_pkcs8(der: &[u8]) -> Result<Self, EncryptError> {
-        Secret::from_pkcs8(der).map(Self::new).ok_or(INVALID)
-    }
-
-    const fn new(secret: Secret) -> Self {
-        Self { secret, layout: Layout::C1C3C2 }
-    }
-
-    /// Sets the layout of the ciphertexts to decrypt.
-    #[must_use]
-    pub const fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
-    }
-
     /// Returns the 32 bytes of the key.
     #[must_use]
     pub fn to_raw(&self) -> Zeroizing<Vec<u8>> {
@@ -126,33 +111,6 @@ impl super::DecryptionKey for DecryptionKey {
 }
 
 impl EncryptionKey {
-    /// Parses a point (SEC 1), compressed or not.
-    ///
-    /// # Errors
-    /// [`EncryptError::InvalidKey`].
-    pub fn from_raw(raw: &[u8]) -> Result<Self, EncryptError> {
-        Public::from_bytes(raw).map(Self::new).ok_or(INVALID)
-    }
-
-    /// Parses a key in SubjectPublicKeyInfo (DER).
-    ///
-    /// # Errors
-    /// [`EncryptError::InvalidKey`].
-    pub fn from_spki(der: &[u8]) -> Result<Self, EncryptError> {
-        Public::from_spki(der).map(Self::new).ok_or(INVALID)
-    }
-
-    const fn new(public: Public) -> Self {
-        Self { public, layout: Layout::C1C3C2 }
-    }
-
-    /// Sets the layout of the ciphertexts to produce.
-    #[must_use]
-    pub const fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
-    }
-
     /// Returns the point, uncompressed.
     #[must_use]
     pub fn to_raw(&self) -> Vec<u8> {

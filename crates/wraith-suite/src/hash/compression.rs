@@ -85,16 +85,7 @@ const SHA_384: [u64; 8] = [
     0xdb0c_2e0d_64f9_8fa7,
     0x47b5_481d_befa_4fa4,
 ];
-const SHA_512: [u64; 8] = [
-    0x6a09_e667_f3bc_c908,
-    0xbb67_ae85_84ca_a73b,
-    0x3c6e_f372_fe94_f82b,
-    0xa54f_f53a_5f1d_36f1,
-    0x510e_527f_ade6_82d1,
-    0x9b05_688c_2b3e_6c1f,
-    0x1f83_d9ab_fb41_bd6b,
-    0x5be0_cd19_137e_2179,
-];
+const SHA_512: [u64; 8] = wraith_kernels::sha512::INITIAL;
 const SHA_512_256: [u64; 8] = [
     0x2231_2194_fc2b_f72c,
     0x9f55_5fa3_c84c_64c2,

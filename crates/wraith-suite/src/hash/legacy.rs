@@ -1,8 +1,6 @@
 //! Broken hash functions: collisions are known, and anyone can compute more. Kept for formats that
 //! require them, and for HMAC, where they are still secure.
 
-use std::fmt;
-
 use super::blocks::Blocks;
 use super::types::{hash_traits, hash_type};
 use super::{Algorithm, Function, Hash, compression};

@@ -1,7 +1,5 @@
 //! Types of the hash functions with digests of a fixed length.
 
-use std::fmt;
-
 use blake2::digest::Digest;
 use wraith_aws_lc::keccak::Keccak;
 use zeroize::Zeroize;
@@ -18,11 +16,7 @@ macro_rules! hash_traits {
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
+        wraith_crypto::redacted_debug!($name);
 
         impl Hash for $name {
             fn algorithm(&self) -> Algorithm {
@@ -45,8 +39,24 @@ macro_rules! hash_traits {
 }
 pub(super) use hash_traits;
 
-/// Defines the type of one function. `$running` needs `new`, `update`, and `finish` and `digest`,
-/// which fill the given slice.
+/// A running hash. [`Blocks`] has these methods too, with a faster `digest`.
+trait Running: Sized {
+    fn new() -> Self;
+
+    fn update(&mut self, data: &[u8]);
+
+    /// Fills `out` with the digest.
+    fn finish(self, out: &mut [u8]);
+
+    /// Fills `out` with the digest of `data`.
+    fn digest(data: &[u8], out: &mut [u8]) {
+        let mut hash = Self::new();
+        hash.update(data);
+        hash.finish(out);
+    }
+}
+
+/// Defines the type of one function. `$running` has the methods of [`Running`].
 macro_rules! hash_type {
     ($(#[$meta:meta])* $name:ident, $digest:literal, $block:literal, $running:ty) => {
         $(#[$meta])*
@@ -128,15 +138,9 @@ hash_type!(/** Incremental state of BLAKE3. For keys see [`crate::kdf`]. */ Blak
 #[derive(Clone)]
 struct Sha3<const DIGEST_BYTES: usize>(Keccak);
 
-impl<const DIGEST_BYTES: usize> Sha3<DIGEST_BYTES> {
+impl<const DIGEST_BYTES: usize> Running for Sha3<DIGEST_BYTES> {
     fn new() -> Self {
         Self(Keccak::sha_3(DIGEST_BYTES))
-    }
-
-    fn digest(data: &[u8], out: &mut [u8]) {
-        let mut hash = Self::new();
-        hash.update(data);
-        hash.finish(out);
     }
 
     fn update(&mut self, data: &[u8]) {
@@ -152,13 +156,9 @@ impl<const DIGEST_BYTES: usize> Sha3<DIGEST_BYTES> {
 #[derive(Clone)]
 struct Blake2<D>(D);
 
-impl<D: Digest> Blake2<D> {
+impl<D: Digest> Running for Blake2<D> {
     fn new() -> Self {
         Self(D::new())
-    }
-
-    fn digest(data: &[u8], out: &mut [u8]) {
-        out.copy_from_slice(&D::digest(data));
     }
 
     fn update(&mut self, data: &[u8]) {
@@ -174,15 +174,9 @@ impl<D: Digest> Blake2<D> {
 #[derive(Clone)]
 struct Blake3State(Box<blake3::Hasher>);
 
-impl Blake3State {
+impl Running for Blake3State {
     fn new() -> Self {
         Self(Box::default())
-    }
-
-    fn digest(data: &[u8], out: &mut [u8]) {
-        let mut hash = Self::new();
-        hash.update(data);
-        hash.finish(out);
     }
 
     fn update(&mut self, data: &[u8]) {

@@ -1,7 +1,5 @@
 //! SHAKE128 and SHAKE256 (FIPS 202, §6.2): extendable-output functions, with digests of any length.
 
-use std::fmt;
-
 use wraith_aws_lc::keccak::Keccak;
 
 use super::types::hash_traits;
@@ -63,11 +61,7 @@ macro_rules! xof_type {
             }
         }
 
-        impl fmt::Debug for $reader {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($reader)).finish_non_exhaustive()
-            }
-        }
+        wraith_crypto::redacted_debug!($reader);
     };
 }
 

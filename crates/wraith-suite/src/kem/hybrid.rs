@@ -8,8 +8,6 @@
 //! | shared secret | ML-KEM's ‖ X25519's, 64 bytes, for a key schedule | SHA3-256 of both secrets, of X25519's ciphertext and public key, and of a label |
 //! | X25519 share of small order | rejected | accepted: ML-KEM's half keeps the secret safe |
 
-use std::fmt;
-
 use wraith_aws_lc::ml_kem as aws;
 use zeroize::Zeroizing;
 
@@ -95,11 +93,7 @@ pub struct DecapsulationKey {
     share: [u8; 32],
 }
 
-impl fmt::Debug for DecapsulationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecapsulationKey").field("hybrid", &self.hybrid).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(DecapsulationKey, hybrid);
 
 impl DecapsulationKey {
     /// Generates a key.
@@ -174,11 +168,7 @@ pub struct EncapsulationKey {
     bytes: Vec<u8>,
 }
 
-impl fmt::Debug for EncapsulationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EncapsulationKey").field("hybrid", &self.hybrid).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(EncapsulationKey, hybrid);
 
 impl EncapsulationKey {
     fn new(hybrid: Hybrid, bytes: Vec<u8>) -> Self {

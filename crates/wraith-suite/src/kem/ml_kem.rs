@@ -3,8 +3,6 @@
 //!
 //! The functions on seeds are for test vectors, and for protocols that fix the randomness.
 
-use std::fmt;
-
 use wraith_aws_lc::ml_kem as aws;
 use zeroize::Zeroizing;
 
@@ -28,11 +26,7 @@ pub struct DecapsulationKey {
     seed: Zeroizing<[u8; SEED_BYTES]>,
 }
 
-impl fmt::Debug for DecapsulationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecapsulationKey").field("set", &self.set).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(DecapsulationKey, set);
 
 impl DecapsulationKey {
     /// Generates a key.
@@ -94,11 +88,7 @@ pub struct EncapsulationKey {
     bytes: Vec<u8>,
 }
 
-impl fmt::Debug for EncapsulationKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EncapsulationKey").field("set", &self.set).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(EncapsulationKey, set);
 
 impl EncapsulationKey {
     /// Parses the bytes of a public key.

@@ -17,6 +17,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::algorithm::algorithms;
+use ml_kem::Set;
 
 /// A private key.
 pub trait DecapsulationKey: Send + Sync {
@@ -111,25 +112,27 @@ algorithms! {
 }
 
 impl Algorithm {
+    /// Returns the parameter set of ML-KEM, and the bytes of a share of X25519 behind it.
+    const fn parts(self) -> (Set, usize) {
+        match self {
+            Self::MlKem512 => (Set::MlKem512, 0),
+            Self::MlKem768 => (Set::MlKem768, 0),
+            Self::MlKem1024 => (Set::MlKem1024, 0),
+            Self::X25519MlKem768 | Self::XWing => (Set::MlKem768, 32),
+        }
+    }
+
     /// Returns the length of an encapsulation key in bytes.
     #[must_use]
     pub const fn encapsulation_key_bytes(self) -> usize {
-        match self {
-            Self::MlKem512 => 800,
-            Self::MlKem768 => 1184,
-            Self::MlKem1024 => 1568,
-            Self::X25519MlKem768 | Self::XWing => 1216,
-        }
+        let (set, share) = self.parts();
+        set.encapsulation_key_bytes() + share
     }
 
     /// Returns the length of a ciphertext in bytes.
     #[must_use]
     pub const fn ciphertext_bytes(self) -> usize {
-        match self {
-            Self::MlKem512 => 768,
-            Self::MlKem768 => 1088,
-            Self::MlKem1024 => 1568,
-            Self::X25519MlKem768 | Self::XWing => 1120,
-        }
+        let (set, share) = self.parts();
+        set.ciphertext_bytes() + share
     }
 }

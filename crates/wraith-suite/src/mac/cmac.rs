@@ -94,33 +94,32 @@ impl CmacAes {
     }
 }
 
-/// CMAC with SM4. Wiped when dropped.
-#[derive(Clone)]
-pub struct CmacSm4(CbcMacState<Sm4>);
+/// Defines a MAC with SM4.
+macro_rules! sm4_mac {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone)]
+        pub struct $name(CbcMacState<Sm4>);
 
-impl CmacSm4 {
-    /// Starts a message.
-    #[must_use]
-    pub fn new(key: &[u8; 16]) -> Self {
-        Self(CbcMacState::new(Algorithm::CmacSm4, Sm4::new(key)))
-    }
+        impl $name {
+            /// Starts a message.
+            #[must_use]
+            pub fn new(key: &[u8; 16]) -> Self {
+                Self(CbcMacState::new(Algorithm::$name, Sm4::new(key)))
+            }
+        }
+    };
 }
 
-/// CBC-MAC with SM4, with zero padding to a whole block (padding method 1; an empty message is one
-/// block of zeros). Wiped when dropped.
-///
-/// It authenticates only messages of one fixed length. An attacker with tags of shorter messages
-/// can forge tags of longer ones, and a message with zeros appended has the same tag. [`CmacSm4`]
-/// has neither flaw.
-#[derive(Clone)]
-pub struct CbcMacSm4(CbcMacState<Sm4>);
-
-impl CbcMacSm4 {
-    /// Starts a message.
-    #[must_use]
-    pub fn new(key: &[u8; 16]) -> Self {
-        Self(CbcMacState::new(Algorithm::CbcMacSm4, Sm4::new(key)))
-    }
+sm4_mac!(/** CMAC with SM4. Wiped when dropped. */ CmacSm4);
+sm4_mac! {
+    /// CBC-MAC with SM4, with zero padding to a whole block (padding method 1; an empty message is
+    /// one block of zeros). Wiped when dropped.
+    ///
+    /// It authenticates only messages of one fixed length. An attacker with tags of shorter
+    /// messages can forge tags of longer ones, and a message with zeros appended has the same tag.
+    /// [`CmacSm4`] has neither flaw.
+    CbcMacSm4
 }
 
 block_mac!(CmacAes, cmac);

@@ -1,7 +1,5 @@
 //! HMAC (RFC 2104) over any block-wise hash function.
 
-use std::fmt;
-
 use zeroize::optimization_barrier;
 
 use super::{Algorithm, Mac, same};
@@ -76,11 +74,7 @@ impl<F: Function> Hmac<F> {
     }
 }
 
-impl<F: Function> fmt::Debug for Hmac<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hmac").field("hash", &F::ALGORITHM).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!([F: Function] |it: Hmac<F>| hash: F::ALGORITHM);
 
 /// An HMAC with its name in [`Algorithm`].
 struct AlgorithmHmac<F: Function>(Algorithm, Hmac<F>);

@@ -95,14 +95,7 @@ macro_rules! block_mac {
 
         impl ::zeroize::ZeroizeOnDrop for $name {}
 
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                let algorithm = self.0.algorithm;
-                f.debug_struct(stringify!($name))
-                    .field("algorithm", &algorithm)
-                    .finish_non_exhaustive()
-            }
-        }
+        wraith_crypto::redacted_debug!(|it: $name| algorithm: it.0.algorithm);
     };
 }
 use block_mac;

@@ -1,8 +1,6 @@
 //! SipHash-2-4: a message authentication code for short messages, and a hash for hash tables. It
 //! does not protect against an attacker with 2^64 attempts.
 
-use std::fmt;
-
 use zeroize::Zeroizing;
 
 use super::siphash_rounds as siphash;
@@ -121,8 +119,4 @@ impl Mac for SipHash {
     }
 }
 
-impl fmt::Debug for SipHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SipHash").field("wide", &self.wide).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(SipHash, wide);

@@ -1,8 +1,6 @@
 //! CTR_DRBG with AES-256 and without a derivation function (NIST SP 800-90A, §10.2.1), computed by
 //! AWS-LC.
 
-use std::fmt;
-
 use wraith_aws_lc::ctr_drbg::CtrDrbg as AwsLcDrbg;
 use zeroize::ZeroizeOnDrop;
 
@@ -46,10 +44,6 @@ impl Drbg for CtrDrbg {
 
 impl ZeroizeOnDrop for CtrDrbg {}
 
-impl fmt::Debug for CtrDrbg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CtrDrbg").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(CtrDrbg);
 
 impl_rng!(, CtrDrbg);

@@ -1,7 +1,5 @@
 //! Hash_DRBG (NIST SP 800-90A, §10.1.1) over any hash function.
 
-use std::fmt;
-
 use super::{
     Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng, wipe,
 };
@@ -150,11 +148,7 @@ impl<F: Function> Drop for HashDrbg<F> {
     }
 }
 
-impl<F: Function> fmt::Debug for HashDrbg<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HashDrbg").field("hash", &F::ALGORITHM).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!([F: Function] |it: HashDrbg<F>| hash: F::ALGORITHM);
 
 impl_rng!(F: Function, HashDrbg<F>);
 

@@ -1,7 +1,5 @@
 //! HMAC_DRBG (NIST SP 800-90A, §10.1.2) over any hash function.
 
-use std::fmt;
-
 use super::{
     Drbg, DrbgError, INPUT_BYTES_MAX, REQUEST_BYTES_MAX, REQUESTS_MAX, check, impl_rng, wipe,
 };
@@ -97,11 +95,7 @@ impl<F: Function> Drop for HmacDrbg<F> {
     }
 }
 
-impl<F: Function> fmt::Debug for HmacDrbg<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HmacDrbg").field("hash", &F::ALGORITHM).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!([F: Function] |it: HmacDrbg<F>| hash: F::ALGORITHM);
 
 impl_rng!(F: Function, HmacDrbg<F>);
 

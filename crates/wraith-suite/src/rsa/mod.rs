@@ -18,7 +18,6 @@
 //! reduce the private exponent modulo the product of p - 1 and q - 1, new programs modulo their
 //! least common multiple.) A key is written as it was read.
 
-use std::fmt;
 use std::ops::Deref;
 
 use der::Decode as _;
@@ -52,22 +51,25 @@ fn allowed(key: aws::Key) -> Option<aws::Key> {
     ((BITS_MIN..=BITS_MAX).contains(&bits) && bits.is_multiple_of(8)).then_some(key)
 }
 
-/// A private key. The operations are those of AWS-LC's key.
-pub(crate) struct PrivateKey(aws::Key);
+/// Defines a key with the operations of AWS-LC's key.
+macro_rules! key {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        pub(crate) struct $name(aws::Key);
 
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKey").field("bytes", &self.0.bytes()).finish_non_exhaustive()
-    }
+        wraith_crypto::redacted_debug!(|it: $name| bytes: it.0.bytes());
+
+        impl Deref for $name {
+            type Target = aws::Key;
+
+            fn deref(&self) -> &aws::Key {
+                &self.0
+            }
+        }
+    };
 }
 
-impl Deref for PrivateKey {
-    type Target = aws::Key;
-
-    fn deref(&self) -> &aws::Key {
-        &self.0
-    }
-}
+key!(/** A private key. */ PrivateKey);
 
 impl PrivateKey {
     /// Generates a key with a modulus of `bits` bits. Returns `None` if that length is not allowed
@@ -130,22 +132,7 @@ fn numbers(der: &[u8]) -> der::Result<Vec<UintRef<'_>>> {
     Vec::from_der(der)
 }
 
-/// A public key. The operations are those of AWS-LC's key.
-pub(crate) struct PublicKey(aws::Key);
-
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicKey").field("bytes", &self.0.bytes()).finish_non_exhaustive()
-    }
-}
-
-impl Deref for PublicKey {
-    type Target = aws::Key;
-
-    fn deref(&self) -> &aws::Key {
-        &self.0
-    }
-}
+key!(/** A public key. */ PublicKey);
 
 impl PublicKey {
     /// Parses an RSAPublicKey (RFC 8017 §A.1.1, DER).

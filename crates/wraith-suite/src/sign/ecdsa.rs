@@ -31,24 +31,9 @@ const fn invalid_key(curve: Curve) -> SignError {
 #[derive(Debug)]
 pub struct SigningKey(ec::PrivateKey);
 
+ec::constructors!(SigningKey, SignError, InvalidKey);
+
 impl SigningKey {
-    /// Generates a key.
-    pub fn generate(curve: Curve) -> Result<Self, SignError> {
-        let made = ec::PrivateKey::generate(curve);
-        made.map(Self).ok_or(SignError::Failed { algorithm: algorithm(curve) })
-    }
-
-    /// Creates a key from a scalar of [`Curve::bytes`] bytes. It has to be greater than zero and
-    /// below the order.
-    pub fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, SignError> {
-        ec::PrivateKey::from_scalar(curve, scalar).map(Self).ok_or(invalid_key(curve))
-    }
-
-    /// Parses a key in PKCS #8 (DER).
-    pub fn from_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, SignError> {
-        ec::PrivateKey::from_pkcs8(curve, der).map(Self).ok_or(invalid_key(curve))
-    }
-
     /// Signs a precomputed hash. Returns DER. If the hash is longer than the order, its first bits
     /// count.
     pub fn sign_hash(&self, hash: &[u8]) -> Result<Vec<u8>, SignError> {

@@ -27,12 +27,6 @@ pub struct SigningKey {
 edwards_keys::signing_key!(SigningKey, VerifyingKey, NAMES);
 
 impl SigningKey {
-    /// Generates a key.
-    #[must_use]
-    pub fn generate() -> Self {
-        Self::from_seed(&crate::rand::secret())
-    }
-
     /// Derives the key from `seed`.
     #[must_use]
     pub fn from_seed(seed: &[u8; SEED_BYTES]) -> Self {

@@ -54,6 +54,12 @@ impl Names {
 macro_rules! signing_key {
     ($key:ident, $public:ident, $names:ident) => {
         impl $key {
+            /// Generates a key.
+            #[must_use]
+            pub fn generate() -> Self {
+                Self::from_seed(&crate::rand::secret())
+            }
+
             /// Parses a key in PKCS #8 (DER, RFC 8410).
             pub fn from_pkcs8(der: &[u8]) -> Result<Self, SignError> {
                 let (seed, public) = $names.read_pkcs8(der)?;
@@ -68,11 +74,7 @@ macro_rules! signing_key {
             }
         }
 
-        impl ::std::fmt::Debug for $key {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.debug_struct("SigningKey").finish_non_exhaustive()
-            }
-        }
+        wraith_crypto::redacted_debug!($key);
 
         impl super::SigningKey for $key {
             fn algorithm(&self) -> Algorithm {

@@ -6,8 +6,6 @@
 
 mod mu;
 
-use std::fmt;
-
 use der::asn1::ObjectIdentifier;
 use wraith_aws_lc::ml_dsa as aws;
 use zeroize::Zeroizing;
@@ -53,11 +51,7 @@ pub struct SigningKey {
     seed: Zeroizing<[u8; SEED_BYTES]>,
 }
 
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SigningKey").field("set", &self.set).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(SigningKey, set);
 
 impl SigningKey {
     /// Generates a key.
@@ -148,11 +142,7 @@ pub struct VerifyingKey {
     key: aws::Key,
 }
 
-impl fmt::Debug for VerifyingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VerifyingKey").field("set", &self.set).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(VerifyingKey, set);
 
 impl VerifyingKey {
     /// Parses the bytes of a public key. Every value of the right length is valid.

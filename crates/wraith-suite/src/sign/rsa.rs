@@ -56,8 +56,8 @@ impl Scheme {
         matches!(self, Self::PssSha256 | Self::PssSha384 | Self::PssSha512)
     }
 
-    const fn invalid_key(self) -> SignError {
-        SignError::InvalidKey { algorithm: self.algorithm() }
+    fn valid<K>(self, key: Option<K>) -> Result<K, SignError> {
+        key.ok_or(SignError::InvalidKey { algorithm: self.algorithm() })
     }
 }
 
@@ -79,14 +79,12 @@ impl SigningKey {
 
     /// Parses an RSAPrivateKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PrivateKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Ok(Self { scheme, key: scheme.valid(rsa::PrivateKey::from_pkcs1(der))? })
     }
 
     /// Parses a key in PKCS #8 (DER).
     pub fn from_pkcs8(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PrivateKey::from_pkcs8(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Ok(Self { scheme, key: scheme.valid(rsa::PrivateKey::from_pkcs8(der))? })
     }
 
     /// Returns the public key.
@@ -135,14 +133,12 @@ pub struct VerifyingKey {
 impl VerifyingKey {
     /// Parses an RSAPublicKey (DER).
     pub fn from_pkcs1(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PublicKey::from_pkcs1(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Ok(Self { scheme, key: scheme.valid(rsa::PublicKey::from_pkcs1(der))? })
     }
 
     /// Parses a key in SubjectPublicKeyInfo (DER).
     pub fn from_spki(scheme: Scheme, der: &[u8]) -> Result<Self, SignError> {
-        let key = rsa::PublicKey::from_spki(der).ok_or(scheme.invalid_key())?;
-        Ok(Self { scheme, key })
+        Ok(Self { scheme, key: scheme.valid(rsa::PublicKey::from_spki(der))? })
     }
 }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::{Algorithm, SignError};
 use crate::encoding::signature;
 use crate::hash::Sm3;
-use crate::sm2::{Public, SCALAR_BYTES, Secret, random_scalar};
+use crate::sm2::{Public, SCALAR_BYTES, Secret, constructors, random_scalar};
 use wraith_kernels::sm2::{self as kernel, Scalar};
 
 pub use crate::sm2::{IDENTITY_DEFAULT, IDENTITY_MAX};
@@ -46,29 +46,9 @@ impl zeroize::Zeroize for RedactedScalar {
     }
 }
 
+constructors!(SigningKey, Secret, SignError);
+
 impl SigningKey {
-    /// Generates a key.
-    #[must_use]
-    pub fn generate() -> Self {
-        Self::new(Secret::generate())
-    }
-
-    /// Creates a key from 32 bytes, big-endian: a number from 1 to n − 2.
-    ///
-    /// # Errors
-    /// [`SignError::InvalidKey`].
-    pub fn from_raw(raw: &[u8]) -> Result<Self, SignError> {
-        Secret::from_bytes(raw).map(Self::new).ok_or(INVALID)
-    }
-
-    /// Parses a key in PKCS #8 (DER).
-    ///
-    /// # Errors
-    /// [`SignError::InvalidKey`].
-    pub fn from_pkcs8(der: &[u8]) -> Result<Self, SignError> {
-        Secret::from_pkcs8(der).map(Self::new).ok_or(INVALID)
-    }
-
     /// Parses an ECPrivateKey (RFC 5915, DER), which OpenSSL writes as "EC PRIVATE KEY".
     ///
     /// # Errors
@@ -165,23 +145,9 @@ pub struct VerifyingKey {
     owner: [u8; 32],
 }
 
+constructors!(VerifyingKey, Public, SignError);
+
 impl VerifyingKey {
-    /// Parses a point (SEC 1), compressed or not.
-    ///
-    /// # Errors
-    /// [`SignError::InvalidKey`].
-    pub fn from_raw(raw: &[u8]) -> Result<Self, SignError> {
-        Public::from_bytes(raw).map(Self::new).ok_or(INVALID)
-    }
-
-    /// Parses a key in SubjectPublicKeyInfo (DER).
-    ///
-    /// # Errors
-    /// [`SignError::InvalidKey`].
-    pub fn from_spki(der: &[u8]) -> Result<Self, SignError> {
-        Public::from_spki(der).map(Self::new).ok_or(INVALID)
-    }
-
     fn new(public: Public) -> Self {
         let owner = public.owner_hash(IDENTITY_DEFAULT).expect("16 bytes are not too long");
         Self { public, owner }

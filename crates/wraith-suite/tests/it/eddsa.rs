@@ -1,26 +1,24 @@
 //! Ed25519 and Ed448 with the vectors of RFC 8032 and of Wycheproof.
 
 use data_encoding::HEXLOWER;
-use wraith_suite::sign::{SigningKey as _, VerifyingKey, ed448, ed25519};
+use wraith_suite::sign::{SigningKey, VerifyingKey, ed448, ed25519};
 use wycheproof::TestResult;
 use wycheproof::eddsa::{TestName, TestSet};
+
+use crate::verdicts::{compare, total};
 
 /// Runs every vector of `name` with keys that `read` parses from SubjectPublicKeyInfo. Returns
 /// their number.
 fn run(name: TestName, read: impl Fn(&[u8]) -> Box<dyn VerifyingKey>) -> usize {
-    let set = TestSet::load(name).unwrap();
-    let mut vectors = 0;
-    for group in set.test_groups {
+    total(TestSet::load(name).unwrap().test_groups, |group| {
         let key = read(&group.der);
         assert_eq!((key.to_spki(), key.to_raw()), (group.der.to_vec(), group.key.pk.to_vec()));
-        for test in group.tests {
+        let verdicts = group.tests.into_iter().map(|test| {
             let verdict = key.verify(&test.msg, &test.sig);
-            let expected = test.result == TestResult::Valid;
-            assert_eq!(verdict.is_ok(), expected, "{}: {}", test.tc_id, test.comment);
-            vectors += 1;
-        }
-    }
-    vectors
+            (test.tc_id, test.comment, verdict.is_ok(), test.result == TestResult::Valid)
+        });
+        compare(name, verdicts)
+    })
 }
 
 #[test]
@@ -41,14 +39,19 @@ fn hex(text: &str) -> Vec<u8> {
     HEXLOWER.decode(text.as_bytes()).unwrap()
 }
 
+/// Checks the public half of a key and its signature of a message.
+fn check(key: &dyn SigningKey, public: &str, message: &[u8], signature: &str) {
+    assert_eq!(key.verifying_key().to_raw(), hex(public));
+    assert_eq!(key.sign(message).unwrap(), hex(signature));
+}
+
 #[test]
 fn ed25519_signs_as_rfc_8032_section_7_1() {
     let key = "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7";
     let key = ed25519::SigningKey::from_raw(&hex(key)).unwrap();
     let public = "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025";
-    assert_eq!(key.public().to_raw(), hex(public));
     let signature = "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a";
-    assert_eq!(key.sign(&hex("af82")).unwrap(), hex(signature));
+    check(&key, public, &hex("af82"), signature);
 }
 
 #[test]
@@ -56,9 +59,8 @@ fn ed448_signs_as_rfc_8032_section_7_4() {
     let key = "c4eab05d357007c632f3dbb48489924d552b08fe0c353a0d4a1f00acda2c463afbea67c5e8d2877c5e3bc397a659949ef8021e954e0a12274e";
     let key = ed448::SigningKey::from_raw(&hex(key)).unwrap();
     let public = "43ba28f430cdff456ae531545f7ecd0ac834a55d9358c0372bfa0c6c6798c0866aea01eb00742802b8438ea4cb82169c235160627b4c3a9480";
-    assert_eq!(key.public().to_raw(), hex(public));
     let signature = "26b8f91727bd62897af15e41eb43c377efb9c610d48f2335cb0bd0087810f4352541b143c4b981b7e18f62de8ccdf633fc1bf037ab7cd779805e0dbcc0aae1cbcee1afb2e027df36bc04dcecbf154336c19f0af7e0a6472905e799f1953d2a0ff3348ab21aa4adafd1d234441cf807c03a00";
-    assert_eq!(key.sign(&[3]).unwrap(), hex(signature));
+    check(&key, public, &[3], signature);
     let in_context = "d4f8f6131770dd46f40867d6fd5d5055de43541f8c5e35abbcd001b32a89f7d2151f7647f11d8ca2ae279fb842d607217fce6e042f6815ea000c85741de5c8da1144a6a1aba7f96de42505d7a7298524fda538fccbbb754f578c1cad10d54d0d5428407e85dcbc98a49155c13764e66c3c00";
     assert_eq!(key.sign_with_context(b"foo", &[3]).unwrap()[..], hex(in_context));
     key.public().verify_with_context(b"foo", &[3], &hex(in_context)).unwrap();

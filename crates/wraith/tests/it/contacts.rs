@@ -1,32 +1,20 @@
 //! Offers to a listening contact, without a code.
 
 use std::fs;
-use std::net::SocketAddr;
+
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tempfile::TempDir;
 use wraith::state::{Contact, StateError};
 use wraith::{
-    AcceptFilter, AcceptOptions, Cause, ErrorKind, Event, Listener, Node, NodeId, OfferBuilder,
-    OnConflict, Role, TransferError,
+    AcceptFilter, AcceptOptions, Cause, ErrorKind, Event, Listener, Node, OfferBuilder, OnConflict,
+    Role, TransferError,
 };
 
 use crate::support::{
-    LOOPBACK, event, file, lan_node, node, node_at, own_network, server, soon, within,
+    LOOPBACK, event, file, know, lan_node, network_with_server, node, node_at, soon, within,
 };
-
-/// Adds a contact to `node` under this name, with its address if that is known.
-fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
-    let changed = node.contacts().change(|book| -> Result<_, StateError> {
-        book.add(&name.parse().unwrap(), id)?;
-        if let Some(at) = at {
-            book.set_addresses(id, &[at.into()]);
-        }
-        Ok(book.with(id).unwrap().clone())
-    });
-    changed.unwrap()
-}
 
 async fn listening(node: &Node, into: &Path) -> Listener {
     within(node.listen(into).bind_to(LOOPBACK).start()).await.unwrap()
@@ -38,14 +26,20 @@ fn to_contact(node: &Node, folder: &Path, contact: Contact) -> OfferBuilder {
     node.offer(folder.join("film")).to_contact(contact).reconnect(Duration::ZERO)
 }
 
-#[tokio::test]
-async fn offers_come_one_after_the_other_and_each_is_answered() {
+/// Bob listens for Anna, whose contact he is. Returns a folder, both, the listener and the contact.
+async fn bob_listens() -> (TempDir, Node, Node, Listener, Contact) {
     let folder = tempfile::tempdir().unwrap();
     let (anna, bob) = (node(), node());
     know(&bob, "anna", anna.id(), None);
-    let mut listener = listening(&bob, &folder.path().join("to")).await;
-    assert_eq!(listener.contacts(), 1);
+    let listener = listening(&bob, &folder.path().join("to")).await;
     let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    (folder, anna, bob, listener, contact)
+}
+
+#[tokio::test]
+async fn offers_come_one_after_the_other_and_each_is_answered() {
+    let (folder, anna, bob, mut listener, contact) = bob_listens().await;
+    assert_eq!(listener.contacts(), 1);
     for round in ["yes", "no", "yes again"] {
         let offer =
             within(to_contact(&anna, folder.path(), contact.clone()).start()).await.unwrap();
@@ -69,9 +63,7 @@ async fn offers_come_one_after_the_other_and_each_is_answered() {
 
 #[tokio::test]
 async fn a_contact_is_found_on_the_local_network_and_at_a_server() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
         let folder = tempfile::tempdir().unwrap();
         let (anna, bob) = (make(), make());
@@ -186,11 +178,7 @@ async fn a_contact_that_is_removed_while_it_waits_gets_no_turn() {
 
 #[tokio::test]
 async fn a_transfer_of_a_listener_that_is_dropped_ends_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let (anna, bob) = (node(), node());
-    know(&bob, "anna", anna.id(), None);
-    let mut listener = listening(&bob, &folder.path().join("to")).await;
-    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    let (folder, anna, _bob, mut listener, contact) = bob_listens().await;
     let builder = || to_contact(&anna, folder.path(), contact.clone());
     // Slow enough to be in the middle of the transfer for a while.
     let offer = within(builder().rate(50_000).start()).await.unwrap();

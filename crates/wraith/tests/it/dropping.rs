@@ -1,17 +1,19 @@
 //! Dropping a handle cancels its work: the peer is notified soon, and nothing keeps running.
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use wraith::{
-    AcceptFilter, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role,
+    AcceptFilter, Error, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role,
     Ticket, Transfer, TransferError,
 };
 
 use crate::support::{
-    LOOPBACK, alone_in_a_process, event, file, node, offered, soon, threads, until, within,
+    LOOPBACK, alone_in_a_process, event, file, film_offered, node, offered, soon, threads, until,
+    within,
 };
 
 /// Slow enough that a transfer of [`BYTES`] takes a long time.
@@ -40,13 +42,19 @@ async fn moves(mut progress: ProgressReader) -> Progress {
     now.unwrap()
 }
 
+/// Checks that the side of `role` has cancelled, and returns the error.
+async fn cancelled_by<T: Debug>(role: Role, end: impl Future<Output = Result<T, Error>>) -> Error {
+    let error = soon(end).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role }));
+    error
+}
+
 #[tokio::test]
 async fn dropping_an_offer_ends_its_fetches() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, transfer) = under_way(folder.path()).await;
     drop(offer);
-    let error = soon(transfer.finished()).await.unwrap_err();
-    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Sender }));
+    let error = cancelled_by(Role::Sender, transfer.finished()).await;
     assert!(error.is_resumable());
     assert!(!folder.path().join("to/film").exists(), "not whole, so not there");
 }
@@ -56,8 +64,7 @@ async fn a_dropped_transfer_ends_the_offer() {
     let folder = tempfile::tempdir().unwrap();
     let (offer, _, transfer) = under_way(folder.path()).await;
     drop(transfer);
-    let error = soon(offer.finished()).await.unwrap_err();
-    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+    cancelled_by(Role::Receiver, offer.finished()).await;
 }
 
 #[tokio::test]
@@ -75,9 +82,7 @@ async fn cancel_returns_the_outcome() {
     soon(transfer.finished()).await.unwrap_err();
 
     // Cancelling a finished operation keeps its result.
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(1000).await;
     let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
     within(transfer.finished()).await.unwrap();
     within(offer.finished()).await.unwrap();
@@ -98,9 +103,7 @@ async fn stop_requests_the_end_and_finished_returns_it() {
 
 #[tokio::test]
 async fn dropping_a_future_cancels_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 3_000_000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(3_000_000).await;
     let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
     for _ in 0..20 {
         let _ = tokio::time::timeout(Duration::from_millis(1), transfer.finished()).await;

@@ -1,12 +1,15 @@
 //! Each failure has the right kind, on both sides.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::task::JoinSet;
 use wraith::{Capability, Cause, Code, ErrorKind, Node, OnConflict, Payload, Source, Ticket};
 
 use crate::support::{
-    LOOPBACK, file, lan_node, node, node_at, offered, own_network, server, soon, within,
+    LOOPBACK, file, film_offered, lan_node, network_with_server, node, node_at, offered, server,
+    soon, within,
 };
 
 /// Returns a code with the same nameplate and other words.
@@ -29,9 +32,7 @@ async fn error_of(node: &Node, source: impl Into<Source>) -> wraith::Error {
 
 #[tokio::test]
 async fn wrong_words_burn_the_code_on_both_sides() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
@@ -48,12 +49,18 @@ async fn wrong_words_burn_the_code_on_both_sides() {
     }
 }
 
-#[tokio::test]
-async fn wrong_words_burn_an_invitation() {
+/// Starts a rendezvous server, and makes a folder with a film.
+async fn server_and_film() -> (JoinSet<()>, SocketAddr, TempDir) {
     let mut tasks = JoinSet::new();
     let server = server(&mut tasks).await;
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
+    (tasks, server, folder)
+}
+
+#[tokio::test]
+async fn wrong_words_burn_an_invitation() {
+    let (_tasks, server, folder) = server_and_film().await;
     let invitation = within(node_at(server).invite().start()).await.unwrap();
     let code = other_words(invitation.code());
     let waiting = tokio::spawn(invitation.ticket());
@@ -65,10 +72,7 @@ async fn wrong_words_burn_an_invitation() {
 
 #[tokio::test]
 async fn a_code_works_once() {
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
+    let (_tasks, server, folder) = server_and_film().await;
     let offer = within(node_at(server).offer(folder.path().join("film")).start()).await.unwrap();
     let code = offer.code().unwrap().clone();
     let asking = node_at(server).fetch(code.clone(), folder.path().join("to")).wait_for_offer();
@@ -80,17 +84,13 @@ async fn a_code_works_once() {
 
 #[tokio::test]
 async fn an_unreachable_sender_is_not_found() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     for node in [lan_node(), node_at(server)] {
         let error = error_of(&node, Code::new(123, [1; 4])).await;
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(matches!(error.cause(), Some(Cause::NotMet(_))), "{error:?}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (_folder, offer, ticket) = film_offered(1000).await;
     within(offer.cancel()).await.unwrap_err();
     let error = error_of(&node(), ticket.clone()).await;
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
@@ -100,10 +100,7 @@ async fn an_unreachable_sender_is_not_found() {
 
 #[tokio::test]
 async fn an_offer_without_receivers_times_out() {
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
+    let (_tasks, server, folder) = server_and_film().await;
     let builder = || node_at(server).offer(folder.path().join("film"));
     let offer = within(builder().timeout(Duration::from_millis(50)).start()).await.unwrap();
     let error = soon(offer.finished()).await.unwrap_err();
@@ -153,9 +150,7 @@ async fn a_server_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn a_ticket_for_an_unknown_offer_gets_no_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(1000).await;
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
     let error = error_of(&node(), wrong).await;
@@ -169,9 +164,7 @@ async fn a_ticket_for_an_unknown_offer_gets_no_answer() {
 
 #[tokio::test]
 async fn a_ticket_in_use_by_another_receiver_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (_offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, _offer, ticket) = film_offered(1000).await;
     let incoming = within(node().fetch(ticket.clone(), folder.path().join("a")).wait_for_offer())
         .await
         .unwrap();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use wraith::{ErrorKind, Event, Events, OnConflict};
 
-use crate::support::{Heard, LOOPBACK, event, file, node, offered, soon, until, within};
+use crate::support::{
+    Heard, LOOPBACK, event, file, film_offered, node, offered, soon, until, within,
+};
 
 fn is_last(event: &Event) -> bool {
     matches!(event, Event::Done | Event::Failed(_))
@@ -23,9 +25,7 @@ async fn all(mut events: Events) -> Vec<Event> {
 
 #[tokio::test]
 async fn an_event_stream_reports_the_transfer_and_ends_once() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 300_000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(300_000).await;
     let heard = Arc::<Heard>::default();
     let builder = node().fetch(ticket, folder.path().join("to")).observer(heard.clone());
     let transfer = builder.accept_all(OnConflict::Rename);
@@ -140,9 +140,7 @@ fn a_stream_ends_with_the_runtime_under_it() {
 
 #[tokio::test]
 async fn a_waiting_reader_gets_events_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (folder, offer, ticket) = film_offered(1000).await;
     let mut events = offer.events();
     let reading = tokio::spawn(async move {
         event(&mut events, |event| matches!(event, Event::Connected { .. }).then_some(())).await;

@@ -13,8 +13,8 @@ use wraith::{
 };
 
 use crate::support::{
-    LOOPBACK, Written, event, file, lan_node, node, node_at, noise, offered, own_network, server,
-    within,
+    LOOPBACK, Written, event, file, lan_node, network_with_server, node, node_at, noise, offered,
+    own_network, server, within,
 };
 
 /// Transfers one file by code. Returns where the two sides met.
@@ -147,9 +147,7 @@ async fn any_number_until_it_is_stopped() {
 
 #[tokio::test]
 async fn the_receiver_starts_first_and_invites() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
         let folder = tempfile::tempdir().unwrap();
         let bytes = file(&folder.path().join("film"), 1, 70_000);

@@ -10,7 +10,7 @@ use wraith::{
 };
 use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig};
 
-use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
+use crate::support::{LOOPBACK, carries, node, noise, nowhere, soon, until, within};
 
 /// Returns both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
@@ -117,13 +117,7 @@ async fn a_dropped_service_keeps_its_connections_and_accepts_no_new_ones() {
     let (service, accepted, opened) = connected(&node(), &node()).await;
     let ticket = service.ticket().unwrap().clone();
     drop(service);
-    let (mut send, _) = within(opened.open_stream()).await.unwrap();
-    within(send.write_all(b"still here")).await.unwrap();
-    send.finish().unwrap();
-    let (_, mut receive) = within(accepted.accept_stream()).await.unwrap();
-    let mut got = String::new();
-    within(receive.read_to_string(&mut got)).await.unwrap();
-    assert_eq!(got, "still here");
+    carries(&opened, &accepted).await;
     // The socket is still open for the other connections and may answer, but serves no new one.
     let newcomer = node().connect(ticket).timeout(Duration::from_secs(1)).open();
     if let Ok(newcomer) = within(newcomer).await {
@@ -230,6 +224,15 @@ async fn a_shared_stream_is_read_in_parts_and_to_its_end_within_a_limit() {
     assert_eq!(writes.write(b"more".as_slice().into()).await, Err(WriteError::Finished));
 }
 
+/// Writes until the queue is full and the stream fails.
+async fn fill(writes: &SharedStream) -> WriteError {
+    loop {
+        if let Err(error) = within(writes.write(vec![7; 1 << 20].into())).await {
+            return error;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_reset_and_a_stop_end_waiting_calls_at_both_sides() {
     let (_service, accepted, opened) = connected(&node(), &node()).await;
@@ -240,28 +243,18 @@ async fn a_reset_and_a_stop_end_waiting_calls_at_both_sides() {
     assert_eq!(read, Err(ReadError::Reset(0x123)));
     // A writer that fills the queue, and ends the wait itself; then a peer that does.
     let (reads, writes) = streams(&accepted, &opened, b"x").await;
-    let fill = async || loop {
-        if let Err(error) = within(writes.write(vec![7; 1 << 20].into())).await {
-            return error;
-        }
-    };
     let stop = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         reads.stop(0x321);
     };
-    assert_eq!(tokio::join!(fill(), stop).0, WriteError::Stopped(0x321));
+    assert_eq!(tokio::join!(fill(&writes), stop).0, WriteError::Stopped(0x321));
     assert_eq!(within(reads.read(9)).await, Err(ReadError::Stopped));
     let (reads, writes) = streams(&accepted, &opened, b"x").await;
-    let fill = async || loop {
-        if let Err(error) = within(writes.write(vec![7; 1 << 20].into())).await {
-            return error;
-        }
-    };
     let reset = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         writes.reset(1);
     };
-    assert_eq!(tokio::join!(fill(), reset).0, WriteError::Finished);
+    assert_eq!(tokio::join!(fill(&writes), reset).0, WriteError::Finished);
     // A reader that stops itself while it waits.
     drop(reads);
     let (reads, _writes) = streams(&accepted, &opened, b"x").await;

@@ -3,8 +3,10 @@
 
 use std::fs;
 
+use std::path::Path;
+
 use tokio::task::JoinSet;
-use wraith::{Event, Node, Offer, OnConflict, ProgressReader, Role, Ticket};
+use wraith::{Event, FetchSummary, Node, Offer, OnConflict, ProgressReader, Role, Ticket};
 
 use crate::support::{LOOPBACK, Wire, event, file, free_again, node, node_in, until, within};
 
@@ -31,6 +33,14 @@ async fn offered_slowly(node: &Node, folder: &tempfile::TempDir, rate: u64) -> (
     (offer, ticket)
 }
 
+/// Checks the end of a transfer of which `had` bytes were here before.
+async fn check_rest(offer: Offer, received: &FetchSummary, to: &Path, bytes: &[u8], had: u64) {
+    within(offer.finished()).await.unwrap().complete().unwrap();
+    assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
+    let moved = received.report.bytes_moved;
+    assert!(moved <= BYTES - had + SLACK, "{moved} moved again of {BYTES}, {had} were here");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restarted_sender_resumes_with_a_waiting_receiver() {
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -51,10 +61,7 @@ async fn a_restarted_sender_resumes_with_a_waiting_receiver() {
     let (offer, again) = offered_slowly(&node_in(state.path()), &folder, 1 << 40).await;
     assert_eq!(again, ticket, "the same offer another time has the same ticket");
     let received = within(transfer.finished()).await.unwrap();
-    within(offer.finished()).await.unwrap().complete().unwrap();
-    assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
-    let moved = received.report.bytes_moved;
-    assert!(moved <= BYTES - had + SLACK, "{moved} moved again of {BYTES}, {had} were here");
+    check_rest(offer, &received, &to, &bytes, had).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,10 +91,7 @@ async fn a_restarted_receiver_resumes_with_the_same_ticket() {
     );
     let received =
         within(incoming.accept(wraith::AcceptOptions::default()).finished()).await.unwrap();
-    within(offer.finished()).await.unwrap().complete().unwrap();
-    assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
-    let moved = received.report.bytes_moved;
-    assert!(moved <= BYTES - had + SLACK, "{moved} moved again of {BYTES}, {had} were here");
+    check_rest(offer, &received, &to, &bytes, had).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,8 +142,5 @@ async fn a_lost_connection_is_reestablished_automatically() {
     event(&mut events, |event| matches!(event, Event::ConnectionLost { .. }).then_some(())).await;
     wire.mend();
     let received = within(transfer.finished()).await.unwrap();
-    within(offer.finished()).await.unwrap().complete().unwrap();
-    assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
-    let moved = received.report.bytes_moved;
-    assert!(moved <= BYTES - had + SLACK, "{moved} moved again of {BYTES}, {had} were here");
+    check_rest(offer, &received, &to, &bytes, had).await;
 }

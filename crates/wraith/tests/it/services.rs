@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::task::JoinSet;
-use wraith::state::{Contact, StateError};
+use wraith::state::StateError;
 use wraith::{
     Connection, ErrorKind, Event, Node, NodeBuilder, NodeId, PathKind, RelayServer, Service,
     ServiceAddress,
@@ -18,21 +19,9 @@ use wraith::{
 use wraith_relay::{Options, Server};
 
 use crate::support::{
-    LOOPBACK, event, file, lan_node, node, node_at, node_in, nowhere, own_network, server, soon,
-    within,
+    LOOPBACK, carries, event, file, know, lan_node, network_with_server, node, node_at, node_in,
+    nowhere, own_network, server, soon, within,
 };
-
-/// Adds a contact to `node` under this name.
-fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
-    let changed = node.contacts().change(|book| -> Result<_, StateError> {
-        book.add(&name.parse().unwrap(), id)?;
-        if let Some(at) = at {
-            book.set_addresses(id, &[at.into()]);
-        }
-        Ok(book.with(id).unwrap().clone())
-    });
-    changed.unwrap()
-}
 
 /// Accepts a connection, answers its only stream with what came, and returns the peer.
 async fn echo_once(service: &mut Service) -> NodeId {
@@ -72,9 +61,7 @@ fn at_relay(address: SocketAddr) -> NodeBuilder {
 
 #[tokio::test]
 async fn a_code_leads_to_a_service_on_the_local_network_and_at_a_server() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
         let (anna, bob) = (make(), make());
         let mut service = within(bob.serve().by_code().start()).await.unwrap();
@@ -129,9 +116,7 @@ async fn only_the_peer_with_the_code_reaches_the_service() {
 
 #[tokio::test]
 async fn a_contact_is_reached_by_name_at_its_address_and_at_meeting_places() {
-    let _network = own_network();
-    let mut tasks = JoinSet::new();
-    let server = server(&mut tasks).await;
+    let (_network, _tasks, server) = network_with_server().await;
     for make in [&node as &dyn Fn() -> Node, &lan_node, &|| node_at(server)] {
         let (anna, bob) = (make(), make());
         know(&bob, "anna", anna.id(), None);
@@ -281,13 +266,7 @@ async fn a_relayed_connection_outlives_its_service_and_its_dialler() {
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
     let (accepted, opened) = (accepted.unwrap(), opened.unwrap());
     drop(service);
-    let (mut send, _) = within(opened.open_stream()).await.unwrap();
-    within(send.write_all(b"still here")).await.unwrap();
-    send.finish().unwrap();
-    let (_, mut receive) = within(accepted.accept_stream()).await.unwrap();
-    let mut got = String::new();
-    within(receive.read_to_string(&mut got)).await.unwrap();
-    assert_eq!(got, "still here");
+    carries(&opened, &accepted).await;
 }
 
 /// Accepts connections and counts them, until the service ends. Keeps all of them.
@@ -397,32 +376,39 @@ async fn a_closed_node_leaves_no_task_of_its_shared_connections() {
     within(crate::support::until(|| metrics.num_alive_tasks() <= before + 1)).await;
 }
 
-#[test]
-fn an_offer_that_is_cancelled_at_its_start_leaves_no_thread() {
-    const NAME: &str = "services::an_offer_that_is_cancelled_at_its_start_leaves_no_thread";
-    crate::support::alone_in_a_process(NAME, || {
+/// Runs a test in a process of its own, with a relay and a folder with a film.
+fn alone_at_a_relay(name: &str, test: impl AsyncFnOnce(&TempDir, SocketAddr)) {
+    crate::support::alone_in_a_process(name, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
             let mut tasks = JoinSet::new();
             let relay = relay(&folder, &mut tasks).await;
             file(&folder.path().join("film"), 1, 1000);
-            for round in 0..60 {
-                let node = at_relay(relay).build().unwrap();
-                let mut start = Box::pin(node.offer(folder.path().join("film")).start());
-                for _ in 0..round % 6 {
-                    let polled = std::future::poll_fn(|cx| {
-                        std::task::Poll::Ready(start.as_mut().poll(cx).is_ready())
-                    });
-                    if polled.await {
-                        break;
-                    }
-                    tokio::time::sleep(Duration::from_millis(round / 6)).await;
-                }
-                drop(start);
-            }
-            within(crate::support::until(|| crate::support::threads().is_empty())).await;
+            test(&folder, relay).await;
         });
+    });
+}
+
+#[test]
+fn an_offer_that_is_cancelled_at_its_start_leaves_no_thread() {
+    const NAME: &str = "services::an_offer_that_is_cancelled_at_its_start_leaves_no_thread";
+    alone_at_a_relay(NAME, async |folder, relay| {
+        for round in 0..60 {
+            let node = at_relay(relay).build().unwrap();
+            let mut start = Box::pin(node.offer(folder.path().join("film")).start());
+            for _ in 0..round % 6 {
+                let polled = std::future::poll_fn(|cx| {
+                    std::task::Poll::Ready(start.as_mut().poll(cx).is_ready())
+                });
+                if polled.await {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(round / 6)).await;
+            }
+            drop(start);
+        }
+        within(crate::support::until(|| crate::support::threads().is_empty())).await;
     });
 }
 
@@ -487,36 +473,29 @@ fn sockets() -> HashSet<PathBuf> {
 fn six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session() {
     const NAME: &str = "services::\
         six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session";
-    crate::support::alone_in_a_process(NAME, || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let folder = tempfile::tempdir().unwrap();
-            let mut tasks = JoinSet::new();
-            let relay = relay(&folder, &mut tasks).await;
-            file(&folder.path().join("film"), 1, 1000);
-            let node = at_relay(relay).build().unwrap();
-            let before = sockets();
-            let mut offers = Vec::new();
-            for _ in 0..3 {
-                let offer = node.offer(folder.path().join("film")).by_ticket().anew();
-                offers.push(within(offer.start()).await.unwrap());
-            }
-            let listener = within(node.listen(folder.path().join("to")).start()).await.unwrap();
-            let by_ticket = within(node.serve().start()).await.unwrap();
-            let by_contact = within(node.serve().for_contacts("echo").start()).await.unwrap();
-            // The walks of the offered trees end soon.
-            within(crate::support::until(|| crate::support::threads() == ["wraith-io"])).await;
-            // The UDP sockets for peers and for relays, and both ends of the TLS session with the
-            // relay, which runs here, too.
-            assert_eq!(sockets().difference(&before).count(), 4);
-            let relays = |ticket: &wraith::Ticket| ticket.relays().to_vec();
-            let mailbox = relays(by_ticket.ticket().unwrap());
-            assert_eq!(mailbox.len(), 1);
-            for offer in &offers {
-                assert_eq!(relays(offer.ticket().unwrap()), mailbox);
-            }
-            drop((offers, listener, by_ticket, by_contact));
-            within(crate::support::until(|| crate::support::threads().is_empty())).await;
-        });
+    alone_at_a_relay(NAME, async |folder, relay| {
+        let node = at_relay(relay).build().unwrap();
+        let before = sockets();
+        let mut offers = Vec::new();
+        for _ in 0..3 {
+            let offer = node.offer(folder.path().join("film")).by_ticket().anew();
+            offers.push(within(offer.start()).await.unwrap());
+        }
+        let listener = within(node.listen(folder.path().join("to")).start()).await.unwrap();
+        let by_ticket = within(node.serve().start()).await.unwrap();
+        let by_contact = within(node.serve().for_contacts("echo").start()).await.unwrap();
+        // The walks of the offered trees end soon.
+        within(crate::support::until(|| crate::support::threads() == ["wraith-io"])).await;
+        // The UDP sockets for peers and for relays, and both ends of the TLS session with the
+        // relay, which runs here, too.
+        assert_eq!(sockets().difference(&before).count(), 4);
+        let relays = |ticket: &wraith::Ticket| ticket.relays().to_vec();
+        let mailbox = relays(by_ticket.ticket().unwrap());
+        assert_eq!(mailbox.len(), 1);
+        for offer in &offers {
+            assert_eq!(relays(offer.ticket().unwrap()), mailbox);
+        }
+        drop((offers, listener, by_ticket, by_contact));
+        within(crate::support::until(|| crate::support::threads().is_empty())).await;
     });
 }

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -12,8 +13,8 @@ use wraith::{
 };
 
 use crate::support::{
-    LOOPBACK, Written, alone_in_a_process, event, file, node, noise, nowhere, offered, soon,
-    threads, until, within,
+    LOOPBACK, Written, alone_in_a_process, event, file, film_offered, node, noise, nowhere,
+    offered, soon, threads, until, within,
 };
 
 const BYTES: usize = 4_000_000;
@@ -272,6 +273,17 @@ impl Write for Blocks {
     }
 }
 
+/// Starts a transfer to a writer that blocks until the channel is dropped, and waits until it is
+/// accepted.
+async fn to_a_blocked_writer() -> (Sender<()>, Offer, Transfer) {
+    let (running, blocked) = std::sync::mpsc::channel();
+    let content = Payload::reader("film", None, io::Cursor::new(noise(1, BYTES)));
+    let (offer, transfer) = started(content, Target::writer(Blocks(blocked))).await;
+    let mut events = offer.events();
+    event(&mut events, |event| matches!(event, Event::Accepted).then_some(())).await;
+    (running, offer, transfer)
+}
+
 #[tokio::test]
 async fn a_reader_or_writer_that_blocks_for_ever_can_be_stopped() {
     let (_running, blocked) = std::sync::mpsc::channel();
@@ -283,22 +295,14 @@ async fn a_reader_or_writer_that_blocks_for_ever_can_be_stopped() {
     check_reason(&soon(offer.finished()).await.unwrap_err(), Way::Stop, Role::Sender);
     check_reason(&soon(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Sender);
 
-    let (_running, blocked) = std::sync::mpsc::channel();
-    let content = Payload::reader("film", None, io::Cursor::new(noise(1, BYTES)));
-    let (offer, transfer) = started(content, Target::writer(Blocks(blocked))).await;
-    let mut events = offer.events();
-    event(&mut events, |event| matches!(event, Event::Accepted).then_some(())).await;
+    let (_running, offer, transfer) = to_a_blocked_writer().await;
     transfer.stop();
     check_reason(&soon(offer.finished()).await.unwrap_err(), Way::Stop, Role::Receiver);
     // The writer gets some seconds, because its thread may be about to store data.
     check_reason(&within(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Receiver);
 
     // Also if the other side stops.
-    let (_running, blocked) = std::sync::mpsc::channel();
-    let content = Payload::reader("film", None, io::Cursor::new(noise(1, BYTES)));
-    let (offer, transfer) = started(content, Target::writer(Blocks(blocked))).await;
-    let mut events = offer.events();
-    event(&mut events, |event| matches!(event, Event::Accepted).then_some(())).await;
+    let (_running, offer, transfer) = to_a_blocked_writer().await;
     check_reason(&soon(offer.cancel()).await.unwrap_err(), Way::Stop, Role::Sender);
     check_reason(&within(transfer.finished()).await.unwrap_err(), Way::Stop, Role::Sender);
 }
@@ -319,9 +323,7 @@ async fn a_folder_for_a_writer_fails_on_both_sides_at_once() {
 
 #[tokio::test]
 async fn a_ticket_of_the_other_kind_is_refused_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    file(&folder.path().join("film"), 1, 1000);
-    let (_offer, of_offer) = offered(&node(), folder.path().join("film")).await;
+    let (folder, _offer, of_offer) = film_offered(1000).await;
     let service = node().serve().start().await.unwrap();
     // The kind survives the text form.
     let [of_offer, of_service] = [&of_offer, service.ticket().unwrap()]

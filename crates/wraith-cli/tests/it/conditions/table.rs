@@ -63,22 +63,10 @@ pub const ALL: [Condition; 44] = [
     }),
     ("the receiver declines", declined),
     ("a listener without this machine among its contacts", not_admitted),
-    ("wrong words, on the local network", |s| {
-        let _network = lan::own_network();
-        wrong_words(s, LAN)
-    }),
-    ("wrong words, at a rendezvous server", |s| {
-        let server = s.world.rendezvous();
-        wrong_words(s, &["--rendezvous", &server.1])
-    }),
-    ("a code that another peer has used, on the local network", |s| {
-        let _network = lan::own_network();
-        used_code(s, LAN)
-    }),
-    ("a code that another peer has used, at a rendezvous server", |s| {
-        let server = s.world.rendezvous();
-        used_code(s, &["--rendezvous", &server.1])
-    }),
+    ("wrong words, on the local network", |s| on_lan(s, wrong_words)),
+    ("wrong words, at a rendezvous server", |s| at_server(s, wrong_words)),
+    ("a code that another peer has used, on the local network", |s| on_lan(s, used_code)),
+    ("a code that another peer has used, at a rendezvous server", |s| at_server(s, used_code)),
     ("a code that this machine has tried before", tried_before),
     ("a ticket of an offer that has ended", old_ticket),
     ("another process of this user already receives the offer", forgotten_terminal),
@@ -103,26 +91,10 @@ pub const ALL: [Condition; 44] = [
         sender.kill();
         vec![("receiver", receiver.end())]
     }),
-    ("Ctrl-C at the sender", |s| {
-        let (sender, receiver) = s.under_way(AT_ONCE);
-        sender.signal(libc::SIGINT);
-        both(sender.end(), receiver.end())
-    }),
-    ("SIGTERM at the receiver", |s| {
-        let (sender, receiver) = s.under_way(AT_ONCE);
-        receiver.signal(libc::SIGTERM);
-        both(sender.end(), receiver.end())
-    }),
-    ("the receiver's terminal is closed", |s| {
-        let (sender, receiver) = s.under_way(AT_ONCE);
-        receiver.signal(libc::SIGHUP);
-        both(sender.end(), receiver.end())
-    }),
-    ("Ctrl-\\ at the receiver", |s| {
-        let (sender, receiver) = s.under_way(AT_ONCE);
-        receiver.signal(libc::SIGQUIT);
-        both(sender.end(), receiver.end())
-    }),
+    ("Ctrl-C at the sender", |s| to_sender(s, libc::SIGINT)),
+    ("SIGTERM at the receiver", |s| to_receiver(s, libc::SIGTERM)),
+    ("the receiver's terminal is closed", |s| to_receiver(s, libc::SIGHUP)),
+    ("Ctrl-\\ at the receiver", |s| to_receiver(s, libc::SIGQUIT)),
     ("a target that is a file", |s| {
         fs::write(s.world.path("file"), "").unwrap();
         let (_sender, ticket) = s.send(TICKET);
@@ -174,6 +146,18 @@ pub const ALL: [Condition; 44] = [
 
 fn both(sender: End, receiver: End) -> Ends {
     vec![("sender", sender), ("receiver", receiver)]
+}
+
+fn to_sender(scene: &Scene, signal: i32) -> Ends {
+    let (sender, receiver) = scene.under_way(AT_ONCE);
+    sender.signal(signal);
+    both(sender.end(), receiver.end())
+}
+
+fn to_receiver(scene: &Scene, signal: i32) -> Ends {
+    let (sender, receiver) = scene.under_way(AT_ONCE);
+    receiver.signal(signal);
+    both(sender.end(), receiver.end())
 }
 
 /// Runs one program that ends by itself.
@@ -240,6 +224,16 @@ fn unsafe_name(scene: &Scene) -> Ends {
     let ends = vec![("receiver", receiver.end())];
     drop(liar);
     ends
+}
+
+fn on_lan(scene: &Scene, play: fn(&Scene, &[&str]) -> Ends) -> Ends {
+    let _network = lan::own_network();
+    play(scene, LAN)
+}
+
+fn at_server(scene: &Scene, play: fn(&Scene, &[&str]) -> Ends) -> Ends {
+    let server = scene.world.rendezvous();
+    play(scene, &["--rendezvous", &server.1])
 }
 
 fn wrong_words(scene: &Scene, places: &[&str]) -> Ends {

@@ -121,12 +121,13 @@ fn a_wrong_key_is_reported_before_any_output() {
 
 #[test]
 fn a_passphrase_opens_only_its_own_files() {
-    let bench = Bench::new();
-    bench.write("right", b"correct horse\nsecond line\n");
-    bench.write("same", b"correct horse\r\n");
-    bench.write("wrong", b"correct horse battery\n");
-    bench.write("empty", b"\n");
-    bench.write("text", b"some text");
+    let bench = Bench::with(&[
+        ("right", b"correct horse\nsecond line\n"),
+        ("same", b"correct horse\r\n"),
+        ("wrong", b"correct horse battery\n"),
+        ("empty", b"\n"),
+        ("text", b"some text"),
+    ]);
     bench.ok(&["enc", "text", "--passphrase-file", "right", "-o", "sealed"]);
     assert_eq!(bench.ok(&["dec", "sealed", "--passphrase-file", "same"]), b"some text");
     bench.fails(&["dec", "sealed", "--passphrase-file", "wrong"], 8);
@@ -240,9 +241,7 @@ fn damage_after_a_closed_pipe_is_still_reported() {
 
 #[test]
 fn raw_encryption_takes_a_key_and_no_passphrase_or_public_key() {
-    let bench = Bench::new();
-    bench.write("text", b"text");
-    bench.write("words", b"correct horse");
+    let bench = Bench::with(&[("text", b"text"), ("words", b"correct horse")]);
     bench.ok(&["genkey", "X-Wing", "-o", "own"]);
     bench.ok(&["pub", "own", "-o", "public"]);
     let raw = ["--raw", "-a", "AES-256-CBC", "--iv", "00112233445566778899aabbccddeeff"];

@@ -53,8 +53,7 @@ fn an_unknown_algorithm_is_answered_with_a_suggestion() {
 
 #[test]
 fn hashes_are_those_of_the_standards_for_files_and_pipes() {
-    let bench = Bench::new();
-    bench.write("abc", b"abc");
+    let bench = Bench::with(&[("abc", b"abc")]);
     let sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let sm3 = "66c7f0f462eeedd9d1f2d46bdc10e4e24167c4875cf2f7a2297da02b8f4ba8e0";
     assert_eq!(bench.ok(&["hash", "sha256", "abc"]), format!("{sha}  abc\n").as_bytes());
@@ -282,8 +281,7 @@ fn a_target_that_is_a_folder_or_in_none_is_refused() {
 
 #[test]
 fn advice_in_messages_can_be_followed() {
-    let bench = Bench::new();
-    bench.write("key", b"00112233445566778899aabbccddeeff");
+    let bench = Bench::with(&[("key", b"00112233445566778899aabbccddeeff")]);
     bench.write("text", &bytes(33));
     let iv = ["--iv", "00112233445566778899aabbccddeeff", "-k", "key", "--raw"];
     let cbc = [&["-a", "AES-128-CBC"], &iv[..]].concat();

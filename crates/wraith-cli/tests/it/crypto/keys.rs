@@ -31,9 +31,7 @@ fn secrets_have_the_length_of_their_algorithm() {
 
 #[test]
 fn signatures_are_good_until_something_is_changed() {
-    let bench = Bench::new();
-    bench.write("text", b"to be signed");
-    bench.write("other", b"to be singed");
+    let bench = Bench::with(&[("text", b"to be signed"), ("other", b"to be singed")]);
     for name in ["Ed25519", "ECDSA-P-256", "ECDSA-P-384", "ML-DSA-65"] {
         bench.ok(&["genkey", name, "-o", "key", "--force"]);
         bench.ok(&["pub", "key", "-o", "public", "--force"]);
@@ -87,13 +85,14 @@ fn a_secret_that_is_encapsulated_is_the_one_that_is_opened() {
 
 #[test]
 fn a_file_that_is_no_key_is_reported_with_the_command_that_makes_one() {
-    let bench = Bench::new();
-    bench.write("text", b"some text");
-    bench.write("odd", b"0011223");
-    bench.write("short", b"0011");
-    bench.write("binary", &[0xff; 40]);
-    bench.write("large", &vec![b'0'; 100_000]);
-    bench.write("pem", b"-----BEGIN PRIVATE KEY-----\nTUFO\n-----END PRIVATE KEY-----\n");
+    let bench = Bench::with(&[
+        ("text", b"some text"),
+        ("odd", b"0011223"),
+        ("short", b"0011"),
+        ("binary", &[0xff; 40]),
+        ("large", &[b'0'; 100_000]),
+        ("pem", b"-----BEGIN PRIVATE KEY-----\nTUFO\n-----END PRIVATE KEY-----\n"),
+    ]);
     for name in ["odd", "short", "binary", "large", "text", "pem"] {
         let said = bench.fails(&["enc", "text", "-k", name, "-o", "no"], 2);
         let finding = [format!("{name} contains"), format!("{name} does not contain")];
@@ -187,9 +186,7 @@ fn a_key_is_not_written_to_a_pipe_of_another_user() {
 #[test]
 fn a_replacement_file_keeps_the_readers_of_the_old_one() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new();
-    bench.write("text", b"text");
-    bench.write("private", b"old");
+    let bench = Bench::with(&[("text", b"text"), ("private", b"old")]);
     let only_mine = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(bench.path("private"), only_mine).unwrap();
     bench.ok(&["genkey", "aes-256-gcm", "-o", "key"]);

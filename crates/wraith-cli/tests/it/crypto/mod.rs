@@ -24,6 +24,13 @@ impl Bench {
         Self { world: World::new() }
     }
 
+    /// Makes a bench with these files.
+    fn with(files: &[(&str, &[u8])]) -> Self {
+        let bench = Self::new();
+        files.iter().for_each(|(name, bytes)| bench.write(name, bytes));
+        bench
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.world.source().join(name)
     }

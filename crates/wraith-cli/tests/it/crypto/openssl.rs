@@ -5,6 +5,11 @@ use std::process::{Command, Stdio};
 use super::{Bench, bytes};
 use crate::support::skipped;
 
+/// Returns a bench with a text, or `None` without OpenSSL 3.
+fn bench_with_text() -> Option<Bench> {
+    has_openssl().then(|| Bench::with(&[("text", b"text")]))
+}
+
 /// Returns whether `openssl` of version 3 or later is installed.
 fn has_openssl() -> bool {
     let output = Command::new("openssl").arg("version").output();
@@ -190,11 +195,7 @@ const OTHER_BLOCKS: [(&[&str], &str, &str); 4] = [
 
 #[test]
 fn keys_in_other_formats_are_reported_with_a_conversion_command() {
-    if !has_openssl() {
-        return;
-    }
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let Some(bench) = bench_with_text() else { return };
     for (made, label, command) in OTHER_BLOCKS {
         assert!(bench.openssl(made), "{made:?}");
         let said = bench.fails(&["sign", "text", "-k", "key", "-o", "no"], 2);
@@ -243,11 +244,7 @@ const OTHER_KEYS: [(&[&str], &str); 6] = [
 
 #[test]
 fn unsupported_keys_are_reported_by_their_kind() {
-    if !has_openssl() {
-        return;
-    }
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let Some(bench) = bench_with_text() else { return };
     for (made, expected) in OTHER_KEYS {
         assert!(bench.openssl(&[&["genpkey", "-out", "key"], made].concat()), "{made:?}");
         assert!(bench.openssl(&["pkey", "-in", "key", "-pubout", "-out", "public"]));
@@ -273,11 +270,7 @@ fn unsupported_keys_are_reported_by_their_kind() {
 
 #[test]
 fn a_signature_of_rsa_made_in_another_way_is_not_called_bad_without_a_word_of_that() {
-    if !has_openssl() {
-        return;
-    }
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let Some(bench) = bench_with_text() else { return };
     assert!(bench.openssl(&["genpkey", "-algorithm", "RSA", "-out", "key"]));
     bench.ok(&["pub", "key", "-o", "public"]);
     assert!(bench.openssl(&["dgst", "-sha256", "-sign", "key", "-out", "signature", "text"]));
@@ -288,11 +281,7 @@ fn a_signature_of_rsa_made_in_another_way_is_not_called_bad_without_a_word_of_th
 
 #[test]
 fn ecdsa_uses_the_hash_of_its_curve_and_names_another_one() {
-    if !has_openssl() {
-        return;
-    }
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let Some(bench) = bench_with_text() else { return };
     for (curve, hash, other) in [
         ("P-224", "sha224", "sha256"),
         ("P-256", "sha256", "sha384"),
@@ -324,11 +313,7 @@ fn ecdsa_uses_the_hash_of_its_curve_and_names_another_one() {
 
 #[test]
 fn keys_with_compressed_points_or_explicit_curves_are_reported_with_a_conversion_command() {
-    if !has_openssl() {
-        return;
-    }
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let Some(bench) = bench_with_text() else { return };
     let compressed = ["-ec_conv_form", "compressed"];
     let explicit = ["-ec_param_enc", "explicit"];
     for curve in ["P-224", "P-256", "P-384", "P-521", "brainpoolP384r1"] {

@@ -14,8 +14,7 @@ impl Bench {
 
 #[test]
 fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let bench = Bench::with(&[("text", b"text")]);
     let mut terminal = bench.at_a_terminal(&["enc", "-p", "text", "-o", "sealed"]);
     terminal.expect("Passphrase: ");
     terminal.send("violet\n");
@@ -33,8 +32,7 @@ fn a_passphrase_is_typed_twice_to_encrypt_and_once_to_decrypt() {
 
 #[test]
 fn a_passphrase_is_not_shown_after_the_command_was_stopped_and_continued() {
-    let bench = Bench::new();
-    bench.write("text", b"text");
+    let bench = Bench::with(&[("text", b"text")]);
     let mut terminal = bench.at_a_terminal(&["enc", "-p", "text", "-o", "sealed"]);
     for question in ["Passphrase: ", "Repeat the passphrase: "] {
         terminal.expect(question);
@@ -48,9 +46,7 @@ fn a_passphrase_is_not_shown_after_the_command_was_stopped_and_continued() {
 
 #[test]
 fn impossible_operations_are_reported_before_the_passphrase_prompt() {
-    let bench = Bench::new();
-    bench.write("text", b"text");
-    bench.write("there", b"there");
+    let bench = Bench::with(&[("text", b"text"), ("there", b"there")]);
     bench.ok(&["genkey", "AES-256-GCM", "-o", "key"]);
     bench.ok(&["enc", "text", "-k", "key", "-o", "sealed"]);
     for (words, code, message) in [

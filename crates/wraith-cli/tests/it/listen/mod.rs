@@ -66,18 +66,14 @@ fn accepted_transfer(world: &World, more: &[&str]) -> (Process, PipeWriter, Proc
 fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     let world = World::new();
     let film = film(&world);
-    let mut sender = world.send_with(&[&film], &["--save-as", "bob"]);
-    let received = world.receive_with(&sender.ticket(), &["--save-as", "anna"]).finish();
-    received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    world.become_contacts(&film);
     std::fs::remove_file(world.target().join("film.mov")).unwrap();
 
     // Bob listens on his usual port, which Anna derives from his key.
     let mut listener = Process::start("listen", &mut world.listen_command("receiver", CONTACTS));
     let listening = listener.event("listening");
     assert_eq!((&listening["contacts"], &listening["accept"]), (&1.into(), &"contacts".into()));
-    let sent = world.send_to("sender", "bob", "film.mov", &[]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("sender", "bob", "film.mov", &[]).succeed();
     assert_eq!(sent.last("met")["place"], "address");
     assert_eq!(sent.last("connected")["contact"], "bob");
     let suite = sent.last("connected")["suite"].as_str().unwrap();
@@ -88,7 +84,7 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
 
     // The listener continues; the next offer is another transfer.
     world.file("second", 2, 5000);
-    world.send_to("sender", "BOB", "second", &[]).finish().expect_exit(0);
+    world.send_to("sender", "BOB", "second", &[]).succeed();
     listener.event("done");
     let ended = stop(listener);
     assert!(ended.all("connected").all(|event| event["contact"] == "anna"));
@@ -108,7 +104,7 @@ fn a_listener_for_all_senders_shows_the_command_that_a_stranger_needs() {
     let words = shown.split(' ').skip(1).map(|word| if word == "NAME" { "bob" } else { word });
     let added = world.wraith("stranger").args(words).output().unwrap();
     assert!(added.status.success(), "{added:?}");
-    world.send_to("stranger", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("stranger", "bob", "film.mov", &[]).succeed();
     listener.kill().unwrap();
     listener.wait().unwrap();
     assert_eq!(arrived(&world), ["film.mov"]);
@@ -124,7 +120,7 @@ fn a_stranger_gets_no_answer_if_only_contacts_are_accepted() {
     assert!(error["message"].as_str().unwrap().contains("no answer"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains(&world.node_id("stranger")), "{error}");
     assert_eq!(refused.all("connected").count(), 0);
-    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("anna", "bob", "film.mov", &[]).succeed();
     listener.event("done");
     let ended = stop(listener);
     assert_eq!(ended.all("connected").count(), 1, "of the stranger nothing was seen");
@@ -133,7 +129,7 @@ fn a_stranger_gets_no_answer_if_only_contacts_are_accepted() {
 #[test]
 fn a_contact_that_is_removed_meets_silence_and_one_that_is_added_again_is_welcome() {
     let (world, mut listener) = friends(CONTACTS);
-    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("anna", "bob", "film.mov", &[]).succeed();
     listener.event("done");
     world.contact("bob", &["remove", "anna"]).expect_exit(0);
     listener.event_where("contacts_changed", |event| event["contacts"] == 0);
@@ -141,7 +137,7 @@ fn a_contact_that_is_removed_meets_silence_and_one_that_is_added_again_is_welcom
     world.know("bob", "anna", None);
     world.contact("bob", &["rename", "anna", "hanna"]).expect_exit(0);
     listener.event_where("contacts_changed", |event| event["contacts"] == 1);
-    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("anna", "bob", "film.mov", &[]).succeed();
     let again = listener.event("connected");
     assert_eq!(again["contact"], "hanna");
     stop(listener);
@@ -171,7 +167,7 @@ fn accept_always_accepts_any_sender_with_the_node_id() {
     let film = film(&world);
     let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
     world.know("stranger", "bob", Some(&address));
-    world.send_to("stranger", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("stranger", "bob", "film.mov", &[]).succeed();
     assert_eq!(listener.event("connected")["contact"], Value::Null);
     stop(listener);
     assert!(world.contacts("bob").is_empty(), "nobody becomes a contact by sending");
@@ -187,7 +183,7 @@ fn transfers_at_the_same_time_come_one_after_the_other() {
     let senders: Vec<_> =
         (0..3).map(|n| world.send_to("anna", "bob", &format!("part{n}"), &[])).collect();
     for sender in senders {
-        sender.finish().expect_exit(0);
+        sender.succeed();
     }
     for _ in 0..3 {
         listener.event("done");
@@ -208,7 +204,7 @@ fn after_a_kill_of_the_sender_the_same_command_continues() {
     let (mut listener, _answers, first) = accepted_transfer(&world, &[]);
     first.kill();
     // The offer was accepted before, so there is no question.
-    world.send_to("anna", "bob", "large", &[]).finish().expect_exit(0);
+    world.send_to("anna", "bob", "large", &[]).succeed();
     listener.event("done");
     stop(listener);
     tree::assert_same(&world.source().join("large"), &world.target().join("large"));
@@ -238,14 +234,12 @@ fn contacts_meet_on_the_local_network_without_an_address() {
     // Not the usual port: only the answer of the network reveals it.
     let mut listener = Process::start("listen", command.args(["--listen", "0.0.0.0:0"]));
     assert_eq!(listener.event("listening")["waiting_at"], serde_json::json!(["lan"]));
-    let sent = world.send_to("anna", "bob", "film.mov", &["--lan", "lo"]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("anna", "bob", "film.mov", &["--lan", "lo"]).succeed();
     assert_eq!(sent.last("met")["place"], "lan");
     listener.event("done");
     tree::assert_same(&film, &world.target().join("film.mov"));
     // Next time the address is known.
-    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).succeed();
     assert_eq!(sent.last("met")["place"], "address");
 
     // A stranger gets no answer, although it has the key.
@@ -270,8 +264,7 @@ fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
     world.know("anna", "bob", None);
     let (mut listener, _) =
         world.listen("bob", &["--accept", "contacts", "--rendezvous", &server_at]);
-    let sent = world.send_to("anna", "bob", "film.mov", &["--rendezvous", &server_at]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("anna", "bob", "film.mov", &["--rendezvous", &server_at]).succeed();
     assert_eq!(sent.last("met")["place"], server_at);
     listener.event("done");
     tree::assert_same(&film, &world.target().join("film.mov"));
@@ -281,8 +274,7 @@ fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
     stop(listener);
     let (mut listener, _) =
         world.listen("bob", &["--accept", "contacts", "--rendezvous", &server_at]);
-    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).succeed();
     assert_eq!(sent.last("met")["place"], server_at);
     listener.event("done");
     // A removed contact gets no answer there either.
@@ -353,7 +345,7 @@ fn strangers_that_wait_do_not_keep_a_contact_out() {
         answers.write_all(b"n\n").unwrap();
     }
     assert!(asked <= 16);
-    anna.finish().expect_exit(0);
+    anna.succeed();
     listener.event("done");
     drop(strangers);
     stop(listener);
@@ -391,7 +383,7 @@ fn standard_input_goes_to_a_contact_too() {
     let sender = Process::start_with_stdin("send", command.stdin(Stdio::from(reader)));
     writer.write_all(b"a line\n").unwrap();
     drop(writer);
-    sender.finish().expect_exit(0);
+    sender.succeed();
     listener.event("done");
     stop(listener);
     assert_eq!(std::fs::read(world.target().join("log.txt")).unwrap(), b"a line\n");
@@ -411,7 +403,7 @@ fn a_slow_stranger_loses_the_turn_to_a_waiting_caller() {
     assert_eq!(listener.event("connected")["contact"], Value::Null);
     slow.event("accept");
 
-    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    world.send_to("anna", "bob", "film.mov", &[]).succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
     let failed = listener.event("failed");
     assert!(failed["message"].as_str().unwrap().contains("other senders are waiting"), "{failed}");
@@ -430,15 +422,13 @@ fn a_listener_has_a_policy_for_names_that_are_taken_and_a_rate() {
         friends(&["--accept", "contacts", "--on-conflict", "overwrite", "--rate", "10M"]);
     let film = world.source().join("film.mov");
     std::fs::write(world.target().join("film.mov"), "an old one").unwrap();
-    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
-    sent.expect_exit(0);
+    world.send_to("anna", "bob", "film.mov", &[]).succeed();
     listener.event("done");
     tree::assert_same(&film, &world.target().join("film.mov"));
     assert_eq!(arrived(&world), ["film.mov"]);
 
     world.file("large", 5, 30_000_000);
-    let sent = world.send_to("anna", "bob", "large", &[]).finish();
-    sent.expect_exit(0);
+    let sent = world.send_to("anna", "bob", "large", &[]).succeed();
     let rate = sent.last("done")["bytes_per_second"].as_u64().unwrap();
     assert!(rate <= 11 << 20, "{rate} bytes a second");
     stop(listener);

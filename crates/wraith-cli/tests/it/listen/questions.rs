@@ -27,7 +27,7 @@ fn the_policy_ask_asks_about_everybody_and_strangers_once() {
     let yes = world.send_to("anna", "bob", "other", &[]);
     listener.event_where("offer", |offer| offer["name"] == "other");
     answers.write_all(b"y\n").unwrap();
-    yes.finish().expect_exit(0);
+    yes.succeed();
 
     let stranger = world.send_to("stranger", "bob", "film.mov", &[]);
     listener.event_where("connected", |event| event["contact"] == Value::Null);
@@ -59,7 +59,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     terminal.expect("Accept? [y/N/l = list]");
     terminal.send("y\n");
     terminal.expect("Received 1 file");
-    sender.finish().expect_exit(0);
+    sender.succeed();
     tree::assert_same(&film, &world.target().join("film.mov"));
 
     // After a transfer, the sender can be saved as a contact.
@@ -69,7 +69,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     terminal.expect("Save the sender");
     terminal.send("carla\n");
     terminal.expect("carla is a contact now");
-    sender.finish().expect_exit(0);
+    sender.succeed();
 
     // The answer never turns the question off from then on.
     for (side, is_asked) in [("second", true), ("third", false)] {
@@ -84,7 +84,7 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
             terminal.send("never\n");
             terminal.expect("wraith config unset no-contacts");
         }
-        sender.finish().expect_exit(0);
+        sender.succeed();
     }
     assert!(!terminal.screen().contains("(third"), "{}", terminal.screen());
     terminal.send("\x03");

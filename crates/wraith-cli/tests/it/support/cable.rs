@@ -124,13 +124,18 @@ pub fn inside(namespace: &str, command: &Command) -> Command {
     let mut inside = Command::new("ip");
     inside.args(["netns", "exec", namespace]).arg(command.get_program());
     inside.args(command.get_args());
-    for (name, value) in command.get_envs() {
+    copy_environment(command, &mut inside);
+    inside
+}
+
+/// Gives `to` the changes of the environment that `from` has.
+pub fn copy_environment(from: &Command, to: &mut Command) {
+    for (name, value) in from.get_envs() {
         match value {
-            Some(value) => inside.env(name, value),
-            None => inside.env_remove(name),
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
         };
     }
-    inside
 }
 
 /// Runs `ip` with these words. Returns whether it succeeded.

@@ -1,5 +1,6 @@
 //! Helpers for two or more sides that are contacts.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -32,6 +33,14 @@ impl World {
         let mut words = vec!["add", other, &node_id];
         words.extend(address.iter().flat_map(|address| ["--address", address]));
         self.contact(side, &words).expect_exit(0);
+    }
+
+    /// Sends `film` by ticket, and saves each side as a contact of the other: the receiver as bob,
+    /// the sender as anna. Returns the sender's end.
+    pub fn become_contacts(&self, film: &Path) -> Outcome {
+        let mut sender = self.send_with(&[film], &["--save-as", "bob"]);
+        self.receive_with(&sender.ticket(), &["--save-as", "anna"]).succeed();
+        sender.succeed()
     }
 
     /// Returns a `wraith listen --json` of a side, into the target folder.

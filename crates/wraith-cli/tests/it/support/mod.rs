@@ -11,6 +11,7 @@ pub mod disk_image;
 pub mod hostile;
 pub mod journal;
 pub mod lan;
+mod noise;
 pub mod odd_disk;
 pub mod process;
 mod process_state;
@@ -21,15 +22,33 @@ pub mod relay_recorder;
 pub mod schema;
 pub mod tree;
 
+/// Defines a test for each line, which calls a function.
+macro_rules! cases {
+    ($($name:ident: $run:ident($($argument:expr),*);)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $run($($argument),*);
+            }
+        )*
+    };
+}
+pub(crate) use cases;
+
 use std::ffi::OsStr;
 use std::io::{PipeWriter, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cable::Cable;
+use lan::OwnNetwork;
 use process_state::Watchdog;
 
 pub use process::{Outcome, Process};
+
+/// Arguments for the local network that a test sees.
+pub const LOOPBACK: &[&str] = &["--lan", "lo"];
 
 /// A user without any files.
 const NOBODY: u32 = 65_534;
@@ -209,11 +228,53 @@ impl World {
     pub fn transfer(&self, paths: &[impl AsRef<OsStr>]) -> (Outcome, Outcome) {
         let mut sender = self.send(paths);
         let receiver = self.receive(&sender.ticket());
-        let received = receiver.finish();
-        received.expect_exit(0);
-        let sent = sender.finish();
-        sent.expect_exit(0);
+        let received = receiver.succeed();
+        let sent = sender.succeed();
         (sent, received)
+    }
+}
+
+/// Waits until both sides have succeeded, and compares `source` with its copy in `folder`.
+#[track_caller]
+pub fn expect_arrival(receiver: Process, sender: Process, source: &Path, folder: &Path) {
+    receiver.succeed();
+    sender.succeed();
+    tree::assert_same(source, &folder.join(source.file_name().unwrap()));
+}
+
+/// Sends a file `film.mov` by ticket in a world of its own, with more arguments. Returns the path
+/// of the file, the sender, and the ticket, too.
+pub fn offering(len: usize, more: &[&str]) -> (World, PathBuf, Process, String) {
+    let (world, film) = World::with_file("film.mov", 1, len);
+    let mut sender = world.send_with(&[&film], more);
+    let ticket = sender.ticket();
+    (world, film, sender, ticket)
+}
+
+/// Sends a file `film.mov` by code in a world and a network of its own, with more arguments.
+/// Returns the path of the file, the sender, and the code, too.
+pub fn sending(len: usize, more: &[&str]) -> (OwnNetwork, World, PathBuf, Process, String) {
+    let network = lan::own_network();
+    let (world, film) = World::with_file("film.mov", 1, len);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, more].concat());
+    let code = sender.code();
+    (network, world, film, sender, code)
+}
+
+/// Calls `run` with a cable between two private IPv4 addresses.
+pub fn on_ipv4(run: impl Fn(&Cable)) {
+    on(Cable::new(Some(["10.73.0.1/24", "10.73.0.2/24"])), run);
+}
+
+/// Calls `run` with a cable between two link-local IPv6 addresses.
+pub fn on_ipv6(run: impl Fn(&Cable)) {
+    on(Cable::new(None).inspect(Cable::wait_for_ipv6), run);
+}
+
+fn on(cable: Option<Cable>, run: impl Fn(&Cable)) {
+    match cable {
+        Some(cable) => run(&cable),
+        None => skipped("network namespaces need root and ip"),
     }
 }
 

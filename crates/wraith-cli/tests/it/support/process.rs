@@ -116,6 +116,14 @@ impl Process {
         self.finish()
     }
 
+    /// Waits for the end, which has to be a success.
+    #[track_caller]
+    pub fn succeed(self) -> Outcome {
+        let outcome = self.finish();
+        outcome.expect_exit(0);
+        outcome
+    }
+
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

@@ -9,19 +9,17 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Returns incompressible bytes that depend on `seed`.
-pub fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&seed.to_le_bytes());
-    hasher.finalize_xof().fill(&mut bytes);
-    bytes
-}
+pub use super::noise::noise;
 
 /// Writes a file of noise, and makes its parent folders.
 pub fn file(path: &Path, seed: u64, len: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, noise(seed, len)).unwrap();
+}
+
+/// Writes `count` files of noise of `len` bytes each. `name` makes the names from their numbers.
+pub fn files(root: &Path, count: u64, len: usize, name: impl Fn(u64) -> String) {
+    (0..count).for_each(|n| file(&root.join(name(n)), n, len));
 }
 
 /// Makes a tree with every file system feature that transfers preserve.

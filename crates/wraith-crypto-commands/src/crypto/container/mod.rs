@@ -45,8 +45,8 @@ pub enum Unlock {
 /// Why encryption failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    #[error("{0:?}")]
-    Io(Failure),
+    #[error(transparent)]
+    Io(#[from] Failure),
     #[error("the text has more than 2^32 chunks of 64 KiB")]
     TooLong,
     #[error(transparent)]
@@ -58,8 +58,8 @@ pub enum SealError {
 /// Why decryption failed, or stopped before the end.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("{0:?}")]
-    Io(Failure),
+    #[error(transparent)]
+    Io(#[from] Failure),
     #[error("it is empty")]
     Empty,
     #[error("not encrypted by wraith crypto enc: the first bytes differ")]
@@ -86,18 +86,6 @@ pub enum OpenError {
     Aead(#[from] AeadError),
     #[error("out of memory, or no randomness")]
     Failed,
-}
-
-impl From<Failure> for SealError {
-    fn from(failure: Failure) -> Self {
-        Self::Io(failure)
-    }
-}
-
-impl From<Failure> for OpenError {
-    fn from(failure: Failure) -> Self {
-        Self::Io(failure)
-    }
 }
 
 /// Cipher state of one file, for its chunks in order.

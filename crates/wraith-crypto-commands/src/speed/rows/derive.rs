@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use wraith_suite::hash::{Algorithm, Sha256};
 use wraith_suite::kdf::{Argon2Params, ScryptParams, argon2id, hkdf, pbkdf2, scrypt};
-use wraith_suite::rand::{self, CtrDrbg, Drbg, HashDrbg, HmacDrbg};
+use wraith_suite::rand::{self, CtrDrbg, Drbg, DrbgError, HashDrbg, HmacDrbg};
 use wraith_suite::{Backend, mac};
 
 use super::{Row, repeated};
@@ -65,27 +65,24 @@ fn generators(rows: &mut Vec<Row>) {
     };
     let name = "random bytes of the system 32 bytes".to_owned();
     rows.push(Row::new(name, None, scope, &Backend::AwsLc, system));
-    let ctr = || {
-        let seed = rand::bytes();
-        let mut drbg = CtrDrbg::new(&seed, &[]).map_err(|error| error.to_string())?;
+    let sha = Algorithm::Sha256.backend();
+    rows.push(drbg("CTR_DRBG-AES-256", &Backend::AwsLc, |seed| CtrDrbg::new(seed, &[])));
+    rows.push(drbg("Hash_DRBG-SHA-256", &sha, |seed| {
+        HashDrbg::<Sha256>::new(&seed[..32], &seed[32..], &[])
+    }));
+    rows.push(drbg("HMAC_DRBG-SHA-256", &sha, |seed| {
+        HmacDrbg::<Sha256>::new(&seed[..32], &seed[32..], &[])
+    }));
+}
+
+fn drbg<D: Drbg + 'static>(
+    name: &str,
+    backend: &Backend,
+    new: impl Fn(&[u8; 48]) -> Result<D, DrbgError> + 'static,
+) -> Row {
+    let run = move || {
+        let mut drbg = new(&rand::bytes()).map_err(|error| error.to_string())?;
         repeated(move || drbg.generate(black_box(&mut [0; 32]), &[]))
     };
-    let name = "CTR_DRBG-AES-256 32 bytes".to_owned();
-    rows.push(Row::new(name, None, scope, &Backend::AwsLc, ctr));
-    let hash = || {
-        let seed: [u8; 48] = rand::bytes();
-        let drbg = HashDrbg::<Sha256>::new(&seed[..32], &seed[32..], &[]);
-        let mut drbg = drbg.map_err(|error| error.to_string())?;
-        repeated(move || drbg.generate(black_box(&mut [0; 32]), &[]))
-    };
-    let name = "Hash_DRBG-SHA-256 32 bytes".to_owned();
-    rows.push(Row::new(name, None, scope, &Algorithm::Sha256.backend(), hash));
-    let hmac = || {
-        let seed: [u8; 48] = rand::bytes();
-        let drbg = HmacDrbg::<Sha256>::new(&seed[..32], &seed[32..], &[]);
-        let mut drbg = drbg.map_err(|error| error.to_string())?;
-        repeated(move || drbg.generate(black_box(&mut [0; 32]), &[]))
-    };
-    let name = "HMAC_DRBG-SHA-256 32 bytes".to_owned();
-    rows.push(Row::new(name, None, scope, &Algorithm::Sha256.backend(), hmac));
+    Row::new(format!("{name} 32 bytes"), None, "32 bytes", backend, run)
 }

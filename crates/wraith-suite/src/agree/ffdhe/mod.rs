@@ -28,7 +28,6 @@ mod digits;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use zeroize::Zeroizing;
@@ -327,8 +326,4 @@ impl super::PrivateKey for PrivateKey {
     }
 }
 
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKey").field("group", &self.group).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PrivateKey, group);

@@ -42,8 +42,12 @@ impl Context {
         Ok(Self { labeled, exporter, sealing, sequence: 0 })
     }
 
-    /// Returns the key, and the nonce of the next message.
-    fn next(&self) -> Result<(&dyn aead::Aead, Zeroizing<[u8; NONCE_BYTES]>), HpkeError> {
+    /// Applies `run` to the key and the nonce of the next message. Only a success advances the
+    /// sequence number.
+    fn next(
+        &mut self,
+        run: impl FnOnce(&dyn aead::Aead, &[u8]) -> Result<Vec<u8>, HpkeError>,
+    ) -> Result<Vec<u8>, HpkeError> {
         let Sealing { key, base_nonce } = self.sealing.as_ref().ok_or(HpkeError::CannotSeal)?;
         if self.sequence == u64::MAX {
             return Err(HpkeError::CannotSeal);
@@ -53,7 +57,9 @@ impl Context {
         for (byte, number) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
             *byte ^= number;
         }
-        Ok((&**key, nonce))
+        let done = run(&**key, &nonce[..])?;
+        self.sequence += 1;
+        Ok(done)
     }
 
     fn export(&self, context: &[u8], out: &mut [u8]) -> Result<(), HpkeError> {
@@ -63,71 +69,50 @@ impl Context {
     }
 }
 
-/// Context of the sender, which seals.
-pub struct Sender(Context);
+/// Defines the context of one side.
+macro_rules! side {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        pub struct $name(Context);
 
-/// Context of the recipient, which opens.
-pub struct Recipient(Context);
+        impl $name {
+            pub(super) const fn new(context: Context) -> Self {
+                Self(context)
+            }
+
+            /// Fills `secret` with a secret for `context`. Only the other side can compute it, too.
+            ///
+            /// # Errors
+            /// [`HpkeError::ExportLength`] if it is longer than 255 hashes.
+            pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
+                self.0.export(context, secret)
+            }
+        }
+
+        wraith_crypto::redacted_debug!(|it: $name| sequence: it.0.sequence);
+    };
+}
+
+side!(/** Context of the sender, which seals. */ Sender);
+side!(/** Context of the recipient, which opens. */ Recipient);
 
 impl Sender {
-    pub(super) const fn new(context: Context) -> Self {
-        Self(context)
-    }
-
     /// Seals the next message. Returns `text` encrypted, followed by a tag of 16 bytes over it and
     /// `aad`.
     ///
     /// # Errors
     /// [`HpkeError::CannotSeal`].
     pub fn seal(&mut self, aad: &[u8], text: &[u8]) -> Result<Vec<u8>, HpkeError> {
-        let (key, nonce) = self.0.next()?;
-        let sealed = key.seal(&nonce[..], aad, text).map_err(|_| HpkeError::CannotSeal)?;
-        self.0.sequence += 1;
-        Ok(sealed)
-    }
-
-    /// Fills `secret` with a secret for `context`. Only the recipient can compute it, too.
-    ///
-    /// # Errors
-    /// [`HpkeError::ExportLength`] if it is longer than 255 hashes.
-    pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
-        self.0.export(context, secret)
+        self.0.next(|key, nonce| key.seal(nonce, aad, text).map_err(|_| HpkeError::CannotSeal))
     }
 }
 
 impl Recipient {
-    pub(super) const fn new(context: Context) -> Self {
-        Self(context)
-    }
-
     /// Opens the next message. A message that fails to open does not advance the sequence number.
     ///
     /// # Errors
     /// [`HpkeError::Unopened`], or [`HpkeError::CannotSeal`] as for the sender.
     pub fn open(&mut self, aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, HpkeError> {
-        let (key, nonce) = self.0.next()?;
-        let text = key.open(&nonce[..], aad, sealed).map_err(|_| HpkeError::Unopened)?;
-        self.0.sequence += 1;
-        Ok(text)
-    }
-
-    /// Fills `secret` with a secret for `context`. Only the sender can compute it, too.
-    ///
-    /// # Errors
-    /// [`HpkeError::ExportLength`] if it is longer than 255 hashes.
-    pub fn export(&self, context: &[u8], secret: &mut [u8]) -> Result<(), HpkeError> {
-        self.0.export(context, secret)
-    }
-}
-
-impl std::fmt::Debug for Sender {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sender").field("sequence", &self.0.sequence).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Recipient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recipient").field("sequence", &self.0.sequence).finish_non_exhaustive()
+        self.0.next(|key, nonce| key.open(nonce, aad, sealed).map_err(|_| HpkeError::Unopened))
     }
 }

@@ -1,8 +1,6 @@
 //! KEMs of HPKE: DHKEM (RFC 9180 §4.1) over the curves. Post-quantum and hybrid KEMs are used as
 //! they are.
 
-use std::fmt;
-
 use zeroize::Zeroizing;
 
 use super::labeled::{LabeledKdf, SuiteId};
@@ -175,11 +173,7 @@ enum Secret {
     Hybrid(hybrid::DecapsulationKey),
 }
 
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateKey").field("kem", &self.kem).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PrivateKey, kem);
 
 impl PrivateKey {
     /// Generates a key.
@@ -291,11 +285,7 @@ enum Parsed {
     Hybrid(hybrid::EncapsulationKey),
 }
 
-impl fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PublicKey").field("kem", &self.kem).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(PublicKey, kem);
 
 impl PublicKey {
     /// Parses the bytes of a public key.

@@ -101,11 +101,7 @@ pub struct Psk<'a> {
     pub id: &'a [u8],
 }
 
-impl std::fmt::Debug for Psk<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Psk").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: Psk<'_>| id: it.id);
 
 /// Reason why nothing was set up, sealed or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,8 +1,6 @@
 //! μ, the representative of a message that ML-DSA signs (FIPS 204 §6.2, "external μ"):
 //! SHAKE256(SHAKE256(public key, 64) ‖ 0 ‖ length of the context ‖ context ‖ message, 64).
 
-use std::fmt;
-
 use crate::hash::Shake256;
 use crate::sign::{SignError, context_bytes};
 
@@ -36,8 +34,4 @@ impl Mu {
     }
 }
 
-impl fmt::Debug for Mu {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mu").finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(Mu);

@@ -12,8 +12,6 @@ mod hashes;
 mod parameters;
 mod tree;
 
-use std::fmt;
-
 use zeroize::Zeroizing;
 
 use super::{Algorithm, SignError, context_bytes};
@@ -147,12 +145,7 @@ impl super::VerifyingKey for VerifyingKey {
     }
 }
 
-impl fmt::Debug for VerifyingKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let algorithm = &self.hashes.parameters.algorithm;
-        f.debug_struct("VerifyingKey").field("algorithm", algorithm).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: VerifyingKey| algorithm: it.hashes.parameters.algorithm);
 
 /// A private key: SK.seed, SK.prf and the public key.
 pub struct SigningKey {
@@ -325,12 +318,7 @@ impl super::SigningKey for SigningKey {
     }
 }
 
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let algorithm = &self.public.hashes.parameters.algorithm;
-        f.debug_struct("SigningKey").field("algorithm", algorithm).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: SigningKey| algorithm: it.public.hashes.parameters.algorithm);
 
 /// Returns the prefix of context and message (Algorithm 22): no pre-hash, and the length of the
 /// context.

@@ -2,7 +2,7 @@
 
 use wraith_suite::agree::{self, PrivateKey, ecdh};
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 fn curve(name: &str) -> Result<ecdh::Curve, String> {
     use ecdh::Curve;
@@ -35,17 +35,8 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     same("secret", &agreed.map_err(message)?, &hex(secret))
 }
 
-#[test]
-fn openssl_s_secrets_come_out() {
-    each(include_str!("../../vectors/openssl/agreements.txt"), 173, check);
-}
-
-#[test]
-fn ecdh_of_cavp_comes_out() {
-    each(include_str!("../../vectors/aws_lc/agreements.txt"), 100, check);
-}
-
-#[test]
-fn botan_s_secrets_come_out() {
-    each(include_str!("../../vectors/botan/agreements.txt"), 181, check);
+published! {
+    openssl_s_secrets_come_out: check("openssl/agreements.txt", 173);
+    ecdh_of_cavp_comes_out: check("aws_lc/agreements.txt", 100);
+    botan_s_secrets_come_out: check("botan/agreements.txt", 181);
 }

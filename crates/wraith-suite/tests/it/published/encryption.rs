@@ -2,7 +2,7 @@
 
 use wraith_suite::encrypt::{self, DecryptionKey, sm2};
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 /// Checks `encryption|private key|ciphertext|message`. The message is `!` if the ciphertext has to
 /// be refused. Ciphertexts of SM2 are DER, and its private keys may be raw, after `raw:`.
@@ -27,12 +27,7 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     same("message", &opened.map_err(message)?, &hex(text))
 }
 
-#[test]
-fn openssl_s_ciphertexts_open() {
-    each(include_str!("../../vectors/openssl/decryptions.txt"), 52, check);
-}
-
-#[test]
-fn botan_s_ciphertexts_open() {
-    each(include_str!("../../vectors/botan/decryptions.txt"), 22, check);
+published! {
+    openssl_s_ciphertexts_open: check("openssl/decryptions.txt", 52);
+    botan_s_ciphertexts_open: check("botan/decryptions.txt", 22);
 }

@@ -2,7 +2,7 @@
 
 use wraith_suite::hash;
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 /// Checks `hash|message|repetitions|digest`. The message comes once, or as often as the third field
 /// says.
@@ -23,17 +23,8 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     Ok(())
 }
 
-#[test]
-fn openssl_s_digests_come_out() {
-    each(include_str!("../../vectors/openssl/hashes.txt"), 82, check);
-}
-
-#[test]
-fn sha_3_and_shake_of_cavp_come_out() {
-    each(include_str!("../../vectors/aws_lc/hashes.txt"), 767, check);
-}
-
-#[test]
-fn botan_s_digests_come_out() {
-    each(include_str!("../../vectors/botan/hashes.txt"), 523, check);
+published! {
+    openssl_s_digests_come_out: check("openssl/hashes.txt", 82);
+    sha_3_and_shake_of_cavp_come_out: check("aws_lc/hashes.txt", 767);
+    botan_s_digests_come_out: check("botan/hashes.txt", 523);
 }

@@ -5,7 +5,7 @@ use wraith_suite::{
     kdf::{self, Argon2Params, ScryptParams},
 };
 
-use super::{each, hex, message, same};
+use super::{hex, message, published, same};
 
 /// Returns the numbers of a field.
 fn numbers<const N: usize>(field: &str) -> Result<[u32; N], String> {
@@ -44,12 +44,7 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     same("output", &out, &expected)
 }
 
-#[test]
-fn openssl_s_derived_keys_come_out() {
-    each(include_str!("../../vectors/openssl/kdfs.txt"), 125, check);
-}
-
-#[test]
-fn botan_s_derived_keys_come_out() {
-    each(include_str!("../../vectors/botan/kdfs.txt"), 106, check);
+published! {
+    openssl_s_derived_keys_come_out: check("openssl/kdfs.txt", 125);
+    botan_s_derived_keys_come_out: check("botan/kdfs.txt", 106);
 }

@@ -5,7 +5,7 @@ use wraith_suite::{
     kem::{self, hybrid, ml_kem},
 };
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 fn set(algorithm: kem::Algorithm) -> Result<ml_kem::Set, String> {
     Ok(match algorithm {
@@ -69,11 +69,6 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     }
 }
 
-#[test]
-fn openssl_s_kems_come_out() {
-    each(include_str!("../../vectors/openssl/kems.txt"), 492, check);
-}
-
 /// Checks `KEM|encapsulation key|number of a coefficient|value`. With the value, which is not below
 /// the modulus, the key has to be refused.
 fn check_modulus(fields: &[&'static str]) -> Result<(), String> {
@@ -91,17 +86,10 @@ fn check_modulus(fields: &[&'static str]) -> Result<(), String> {
     ensure("a coefficient is refused", algorithm.encapsulation_key(&key).is_err())
 }
 
-#[test]
-fn cctv_s_unlucky_samples_of_ml_kem_come_out() {
-    each(include_str!("../../vectors/cctv/ml_kem.txt"), 6, check);
-}
-
-#[test]
-fn coefficients_that_are_not_below_the_modulus_are_refused_everywhere() {
-    each(include_str!("../../vectors/cctv/ml_kem_moduli.txt"), 2595, check_modulus);
-}
-
-#[test]
-fn x_wing_comes_out_as_boringssl_s() {
-    each(include_str!("../../vectors/boringssl/kems.txt"), 56, check);
+published! {
+    openssl_s_kems_come_out: check("openssl/kems.txt", 492);
+    cctv_s_unlucky_samples_of_ml_kem_come_out: check("cctv/ml_kem.txt", 6);
+    coefficients_that_are_not_below_the_modulus_are_refused_everywhere:
+        check_modulus("cctv/ml_kem_moduli.txt", 2595);
+    x_wing_comes_out_as_boringssl_s: check("boringssl/kems.txt", 56);
 }

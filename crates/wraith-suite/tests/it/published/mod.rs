@@ -18,6 +18,20 @@ use data_encoding::HEXLOWER;
 /// Failures that one report names.
 const REPORTED_MAX: usize = 20;
 
+/// Defines a test for each file of vectors, from the function that checks one and their number.
+macro_rules! published {
+    ($($name:ident: $check:ident($file:literal, $count:literal);)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let text = include_str!(concat!("../../vectors/", $file));
+                $crate::published::each(text, $count, $check);
+            }
+        )*
+    };
+}
+use published;
+
 /// Checks each vector of `text`. There are `expected`.
 fn each(
     text: &'static str,

@@ -2,7 +2,7 @@
 
 use wraith_suite::{agree, hash, sign};
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 /// Returns the public half of a private key, in the format of the private key.
 fn public_half(name: &str, private: &str) -> Result<Vec<u8>, String> {
@@ -60,32 +60,13 @@ fn check_generated(fields: &[&'static str]) -> Result<(), String> {
     same("digest", &hash::digest(hash::Algorithm::Sha256, &key), &hex(digest))
 }
 
-#[test]
-fn openssl_s_pairs_belong_together() {
-    each(include_str!("../../vectors/openssl/pairs.txt"), 200, check);
-}
-
-#[test]
-fn keys_of_openssl_s_seeds_are_the_published_ones() {
-    each(include_str!("../../vectors/openssl/generated_keys.txt"), 195, check_generated);
-}
-
-#[test]
-fn pairs_of_cavp_and_aws_lc_belong_together() {
-    each(include_str!("../../vectors/aws_lc/pairs.txt"), 648, check);
-}
-
-#[test]
-fn keys_of_boringssl_s_seeds_are_the_published_ones() {
-    each(include_str!("../../vectors/boringssl/generated_keys.txt"), 95, check_generated);
-}
-
-#[test]
-fn botan_s_pairs_belong_together() {
-    each(include_str!("../../vectors/botan/pairs.txt"), 164, check);
-}
-
-#[test]
-fn sm2_keys_of_tongsuo_belong_together() {
-    each(include_str!("../../vectors/tongsuo/pairs.txt"), 11, check);
+published! {
+    openssl_s_pairs_belong_together: check("openssl/pairs.txt", 200);
+    keys_of_openssl_s_seeds_are_the_published_ones:
+        check_generated("openssl/generated_keys.txt", 195);
+    pairs_of_cavp_and_aws_lc_belong_together: check("aws_lc/pairs.txt", 648);
+    keys_of_boringssl_s_seeds_are_the_published_ones:
+        check_generated("boringssl/generated_keys.txt", 95);
+    botan_s_pairs_belong_together: check("botan/pairs.txt", 164);
+    sm2_keys_of_tongsuo_belong_together: check("tongsuo/pairs.txt", 11);
 }

@@ -5,7 +5,7 @@ use wraith_suite::{
     sign::{Algorithm, SigningKey, VerifyingKey, ecdsa, ed448, ml_dsa, slh_dsa, sm2},
 };
 
-use super::{each, ensure, hex, message, same};
+use super::{ensure, hex, message, published, same};
 
 /// One vector: `algorithm|verdict|key|form|message|context|signature`.
 struct Vector {
@@ -142,26 +142,6 @@ fn check(fields: &[&'static str]) -> Result<(), String> {
     }
 }
 
-#[test]
-fn openssl_s_signatures_come_out() {
-    each(include_str!("../../vectors/openssl/signatures.txt"), 195, check);
-}
-
-#[test]
-fn cctv_s_edge_cases_of_ed25519_have_one_verdict() {
-    each(include_str!("../../vectors/cctv/ed25519.txt"), 914, check);
-}
-
-#[test]
-fn ecdsa_of_cavp_and_aws_lc_s_ml_dsa_come_out() {
-    each(include_str!("../../vectors/aws_lc/signatures.txt"), 606, check);
-}
-
-#[test]
-fn boringssl_s_ml_dsa_and_slh_dsa_come_out() {
-    each(include_str!("../../vectors/boringssl/signatures.txt"), 29, check);
-}
-
 /// Checks `algorithm|private key|randomness|message|SHA-256 of the signature`.
 fn check_slh_dsa(fields: &[&'static str]) -> Result<(), String> {
     let [name, key, randomness, text, digest] = fields else { return Err("five fields".into()) };
@@ -174,17 +154,12 @@ fn check_slh_dsa(fields: &[&'static str]) -> Result<(), String> {
     same("digest", &hash::digest(hash::Algorithm::Sha256, &signature), &hex(digest))
 }
 
-#[test]
-fn slh_dsa_makes_boringssl_s_signatures() {
-    each(include_str!("../../vectors/boringssl/slh_dsa.txt"), 14, check_slh_dsa);
-}
-
-#[test]
-fn botan_s_signatures_come_out() {
-    each(include_str!("../../vectors/botan/signatures.txt"), 381, check);
-}
-
-#[test]
-fn certificates_of_tongsuo_with_sm2_verify() {
-    each(include_str!("../../vectors/tongsuo/signatures.txt"), 25, check);
+published! {
+    openssl_s_signatures_come_out: check("openssl/signatures.txt", 195);
+    cctv_s_edge_cases_of_ed25519_have_one_verdict: check("cctv/ed25519.txt", 914);
+    ecdsa_of_cavp_and_aws_lc_s_ml_dsa_come_out: check("aws_lc/signatures.txt", 606);
+    boringssl_s_ml_dsa_and_slh_dsa_come_out: check("boringssl/signatures.txt", 29);
+    slh_dsa_makes_boringssl_s_signatures: check_slh_dsa("boringssl/slh_dsa.txt", 14);
+    botan_s_signatures_come_out: check("botan/signatures.txt", 381);
+    certificates_of_tongsuo_with_sm2_verify: check("tongsuo/signatures.txt", 25);
 }

@@ -2,6 +2,8 @@
 
 #[path = "../../../../wraith-cli/tests/it/support/lan.rs"]
 mod lan;
+#[path = "../../../../wraith-cli/tests/it/support/noise.rs"]
+mod noise;
 mod process;
 mod wire;
 
@@ -10,13 +12,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use wraith::state::StateDir;
-use wraith::{Event, Events, Lan, Node, NodeBuilder, Observer, Offer, Payload, Ticket};
+use wraith::state::{Contact, StateDir, StateError};
+use wraith::{
+    Connection, Event, Events, Lan, Node, NodeBuilder, NodeId, Observer, Offer, Payload, Ticket,
+};
 use wraith_relay::rendezvous::Server;
 
-pub use lan::own_network;
+pub use lan::{OwnNetwork, own_network};
+pub use noise::noise;
 pub use process::{alone_in_a_process, threads};
 pub use wire::Wire;
 
@@ -31,25 +38,47 @@ pub const LOOPBACK: SocketAddr =
 /// Returns the output, or fails the test after [`PATIENCE`].
 #[track_caller]
 pub fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let at = std::panic::Location::caller();
-    async move {
-        match timeout(PATIENCE, future).await {
-            Ok(output) => output,
-            Err(_) => panic!("nothing came of this in time: {at}"),
-        }
-    }
+    in_time(PATIENCE, future)
 }
 
 /// Returns the output, or fails the test after [`SOON`].
 #[track_caller]
 pub fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    in_time(SOON, future)
+}
+
+#[track_caller]
+fn in_time<F: Future>(limit: Duration, future: F) -> impl Future<Output = F::Output> {
     let at = std::panic::Location::caller();
     async move {
-        match timeout(SOON, future).await {
+        match timeout(limit, future).await {
             Ok(output) => output,
-            Err(_) => panic!("nothing came of this soon enough: {at}"),
+            Err(_) => panic!("nothing came of this within {limit:?}: {at}"),
         }
     }
+}
+
+/// Adds a contact to `node` under this name, with its address if that is known.
+pub fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
+    let changed = node.contacts().change(|book| -> Result<_, StateError> {
+        book.add(&name.parse().unwrap(), id)?;
+        if let Some(at) = at {
+            book.set_addresses(id, &[at.into()]);
+        }
+        Ok(book.with(id).unwrap().clone())
+    });
+    changed.unwrap()
+}
+
+/// Sends some words over a connection, and checks that they arrive.
+pub async fn carries(from: &Connection, to: &Connection) {
+    let (mut send, _) = within(from.open_stream()).await.unwrap();
+    within(send.write_all(b"still here")).await.unwrap();
+    send.finish().unwrap();
+    let (_, mut receive) = within(to.accept_stream()).await.unwrap();
+    let mut got = String::new();
+    within(receive.read_to_string(&mut got)).await.unwrap();
+    assert_eq!(got, "still here");
 }
 
 /// A node without meeting places, found by addresses only.
@@ -84,20 +113,27 @@ pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
     address
 }
 
+/// Makes a network for this test, with a rendezvous server that runs as long as the tasks.
+pub async fn network_with_server() -> (OwnNetwork, JoinSet<()>, SocketAddr) {
+    let network = own_network();
+    let mut tasks = JoinSet::new();
+    let server = server(&mut tasks).await;
+    (network, tasks, server)
+}
+
+/// Offers a file `film` of `len` bytes by ticket, on loopback. Returns its folder, too.
+pub async fn film_offered(len: usize) -> (TempDir, Offer, Ticket) {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, len);
+    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    (folder, offer, ticket)
+}
+
 /// Starts an offer by ticket, on loopback.
 pub async fn offered(node: &Node, what: impl Into<Payload>) -> (Offer, Ticket) {
     let offer = within(node.offer(what).by_ticket().bind_to(LOOPBACK).start()).await.unwrap();
     let ticket = offer.ticket().unwrap().clone();
     (offer, ticket)
-}
-
-/// Returns incompressible bytes derived from `seed`.
-pub fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&seed.to_le_bytes());
-    hasher.finalize_xof().fill(&mut bytes);
-    bytes
 }
 
 /// Writes a file of noise and returns its bytes.
