@@ -376,7 +376,7 @@ impl SessionState {
     /// ignored; the reason was recorded before.
     pub(crate) fn stopped(&self) -> TransferError {
         debug_assert!(self.is_over());
-        TransferError::Other { what: "stopped".into() }
+        TransferError::stopped()
     }
 
     /// Returns an error for a violation of SPEC section 10 by the peer.

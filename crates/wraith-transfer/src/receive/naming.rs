@@ -12,12 +12,10 @@ use std::time::{Duration, Instant};
 
 use wraith_files::{Error, PartFile, Root, UncommittedFile, descriptor_share};
 
-use super::Receiving;
+use super::assembly::Assembly;
 use super::incoming::Incoming;
 use crate::error::TransferError;
-use crate::limits::{
-    STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX,
-};
+use crate::limits::{UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
 /// Maximum time that the first file of a batch waits for further files. Batches avoid a journal
@@ -150,28 +148,26 @@ impl Drop for FreeAll<'_> {
     }
 }
 
-/// Flushes and names batches until the end.
-pub(super) fn work(receiving: &Receiving<'_>) -> Result<(), TransferError> {
-    let _freed = FreeAll(&receiving.naming);
-    while let Some(batch) = receiving.naming.next() {
-        // Data from the sender was not read meanwhile, so its stall timer restarts now.
-        let progress = receiving.progress;
-        let synced = progress.at_disk(|| sync(receiving, &batch));
-        receiving.session.moved(STALL_BYTES);
+/// Flushes and names batches until the end. Calls `moved` after each flush.
+pub(super) fn work(assembly: &Assembly<'_>, moved: impl Fn()) -> Result<(), TransferError> {
+    let _freed = FreeAll(&assembly.naming);
+    while let Some(batch) = assembly.naming.next() {
+        let synced = assembly.books.progress.at_disk(|| sync(assembly, &batch));
+        moved();
         if let Err(error) = synced {
-            return Err(receiving.disk(&error));
+            return Err(assembly.disk(&error));
         }
         for Complete { file, mut content, root } in batch.files {
-            file.name(receiving, &mut content, root)?;
+            file.name(assembly, &mut content, root)?;
         }
     }
     Ok(())
 }
 
-fn sync(receiving: &Receiving<'_>, batch: &Batch) -> Result<(), Error> {
+fn sync(assembly: &Assembly<'_>, batch: &Batch) -> Result<(), Error> {
     for part in &batch.write_back {
         part.write_back()?;
     }
     let contents = batch.files.iter().map(|complete| &complete.content);
-    receiving.target.sync_contents(contents)
+    assembly.target.sync_contents(contents)
 }

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::Root;
 
-use super::Receiving;
+use super::assembly::Assembly;
 use super::incoming::Incoming;
 use super::outstanding::OutstandingFiles;
+use super::peer::Peer;
 use crate::error::TransferError;
 use crate::lock::lock;
 use crate::record::WHOLE_HEADER_BYTES;
@@ -49,34 +50,6 @@ impl Pushes {
         Self(Mutex::new(PushDecisions { left: bytes, decided: 0, waiting: HashMap::new() }))
     }
 
-    /// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.
-    pub(super) fn arrive(
-        &self,
-        receiving: &Receiving<'_>,
-        entry: u32,
-        root: &Root,
-        body: &[&[u8]],
-    ) -> Result<(), TransferError> {
-        let len: usize = WHOLE_HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
-        let mut state = lock(&self.0);
-        let Some(left) = state.left.checked_sub(len as u64) else {
-            return Err(receiving.session.protocol("more files than it was asked to push"));
-        };
-        state.left = left;
-        if u64::from(entry) < state.decided {
-            drop(state);
-            return match take(&receiving.table, entry) {
-                Some(file) => place(receiving, &file, root, body),
-                None => Ok(()),
-            };
-        }
-        let pushed = Pushed { root: *root, bytes: body.concat() };
-        if state.waiting.insert(entry, pushed).is_some() {
-            return Err(receiving.session.protocol("a file that it pushes twice"));
-        }
-        Ok(())
-    }
-
     /// Marks the entries below `upto` as decided; `insert` registers the wanted ones. Returns the
     /// decided files that have arrived and are wanted. They are taken out of the table before the
     /// sender gets the Want, so a second copy in answer to it is always a violation.
@@ -98,9 +71,40 @@ impl Pushes {
 
 impl WantedPush {
     /// Places the file.
-    pub(super) fn place(&self, receiving: &Receiving<'_>) -> Result<(), TransferError> {
-        place(receiving, &self.file, &self.pushed.root, &[&self.pushed.bytes])
+    pub(super) fn place(
+        &self,
+        peer: &Peer<'_>,
+        assembly: &Assembly<'_>,
+    ) -> Result<(), TransferError> {
+        place(peer, assembly, &self.file, &self.pushed.root, &[&self.pushed.bytes])
     }
+}
+
+/// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.
+pub(super) fn arrive(
+    peer: &Peer<'_>,
+    assembly: &Assembly<'_>,
+    (entry, root): (u32, &Root),
+    body: &[&[u8]],
+) -> Result<(), TransferError> {
+    let len: usize = WHOLE_HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
+    let mut state = lock(&peer.pushes.0);
+    let Some(left) = state.left.checked_sub(len as u64) else {
+        return Err(peer.session.protocol("more files than it was asked to push"));
+    };
+    state.left = left;
+    if u64::from(entry) < state.decided {
+        drop(state);
+        return match take(&peer.owed, entry) {
+            Some(file) => place(peer, assembly, &file, root, body),
+            None => Ok(()),
+        };
+    }
+    let pushed = Pushed { root: *root, bytes: body.concat() };
+    if state.waiting.insert(entry, pushed).is_some() {
+        return Err(peer.session.protocol("a file that it pushes twice"));
+    }
+    Ok(())
 }
 
 /// Takes the file out of the table if it is wanted as a whole. For any other Want, the sender
@@ -111,12 +115,13 @@ fn take(table: &OutstandingFiles<Incoming>, entry: u32) -> Option<Arc<Incoming>>
 }
 
 fn place(
-    receiving: &Receiving<'_>,
+    peer: &Peer<'_>,
+    assembly: &Assembly<'_>,
     file: &Arc<Incoming>,
     root: &Root,
     body: &[&[u8]],
 ) -> Result<(), TransferError> {
-    file.receive_whole(receiving, body, root)?;
-    receiving.table.resolve();
+    file.receive_whole(assembly, body, root)?;
+    peer.owed.resolve();
     Ok(())
 }

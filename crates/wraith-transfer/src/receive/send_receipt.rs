@@ -7,12 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use wraith_core::CloseReason;
 use wraith_transport::block_on_timeout;
 
-use super::{ReceiveOptions, Receiving};
+use super::ReceiveOptions;
+use super::books::Books;
+use super::peer::Peer;
 use crate::control::ControlWriter;
 use crate::error::{TransferError, close};
-use crate::limits::{EXCEPTIONS_MAX, RECEIPT_TIMEOUT};
+use crate::limits::RECEIPT_TIMEOUT;
 use crate::lock::lock;
-use crate::message::{Exceptions, Message, Offer};
+use crate::message::{Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
 
@@ -21,43 +23,25 @@ use crate::session::Session;
 /// are in place by now: if the sender disappears here, only the confirmation of the receipt is
 /// missing.
 pub(super) fn send_receipt(
-    receiving: &Receiving<'_>,
+    peer: &Peer<'_>,
+    books: &Books<'_>,
     options: &ReceiveOptions<'_>,
+    manifest: [u8; 32],
     durability_number: Option<u8>,
-    writer: &mut ControlWriter,
 ) -> Result<(Receipt, bool), TransferError> {
-    let (session, counts) = (receiving.session, &receiving.counts);
-    send_exceptions(receiving, writer, 0)?;
+    let counts = &books.counts;
+    peer.send_exceptions(&books.take_exceptions(0))?;
     let receipt = Receipt {
-        manifest: receiving.manifest_end.get().expect("the manifest ended").hash,
-        contents: lock(&receiving.contents).digest(),
+        manifest,
+        contents: books.contents_digest(),
         verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
         kept: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
         bytes: counts.bytes_verified.load(Relaxed),
         durability_number,
-        ..unsigned(session, receiving.offer)
+        ..unsigned(peer.session, peer.offer)
     };
-    conclude(session, options, writer, receipt)
-}
-
-/// Reports entries that the sender sent but this side lacks, if there are more than `enough`.
-pub(super) fn send_exceptions(
-    receiving: &Receiving<'_>,
-    writer: &mut ControlWriter,
-    enough: usize,
-) -> Result<(), TransferError> {
-    let mut waiting = lock(&receiving.exceptions);
-    if waiting.len() <= enough {
-        return Ok(());
-    }
-    let all = std::mem::take(&mut *waiting);
-    drop(waiting);
-    for some in all.chunks(EXCEPTIONS_MAX) {
-        let entries = some.to_vec();
-        writer.send(receiving.session, &Message::Exceptions(Exceptions { entries }))?;
-    }
-    Ok(())
+    conclude(peer.session, options, &mut lock(&peer.writer), receipt)
 }
 
 /// Returns an unsigned receipt for `offer` with the current time and no entries.
