@@ -145,7 +145,7 @@ impl ManifestWriter<'_> {
     /// Announces the buffered entries to the plan, then sends them to the receiver.
     fn flush(&mut self) -> Result<(), TransferError> {
         let session = self.sending.session;
-        if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {
+        if !self.sending.serving.announce(std::mem::take(&mut self.announced)) {
             return Ok(());
         }
         if let Some((choice, chosen)) = self.to_push.take() {
@@ -164,8 +164,7 @@ impl ManifestWriter<'_> {
         self.bytes.extend_from_slice(&hash);
         self.bytes.extend_from_slice(&self.sending.left_out.load(Relaxed).to_be_bytes());
         // Set before the trailer is written: the receipt may arrive right after it.
-        let known = self.sending.manifest_hash.set(hash);
-        debug_assert!(known.is_ok(), "a manifest is written once");
+        self.sending.serving.with(|serving| serving.end_manifest(hash));
         self.flush()?;
         let finished = self.stream.finish();
         finished.map_err(|error| self.sending.session.write_failed(error))

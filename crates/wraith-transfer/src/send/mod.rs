@@ -8,7 +8,8 @@
 //! - Each worker thread reads and hashes files and writes its own data stream.
 //! - One thread detects stalls.
 //!
-//! The threads share the [`Plan`] and no other contended state.
+//! The answers to the receiver are a state machine without I/O ([`serving::Serving`]). The threads
+//! share it behind one lock, and no other contended state.
 //!
 //! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
@@ -33,7 +34,11 @@ mod parallel;
 mod plan;
 mod pushes;
 mod sent_roots;
+mod serving;
 mod shared_file;
+mod shared_serving;
+#[cfg(test)]
+mod simulated;
 mod source;
 pub(crate) mod stream;
 mod worker;
@@ -51,27 +56,27 @@ use crate::cancel::Cancel;
 use crate::control::ControlReader;
 use crate::error::{TransferError, close};
 use crate::events::{Event, Events};
+use crate::exception::FileStatus;
 use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
-use crate::lock::lock;
-use crate::message::{Accept, Excepted, Message, Offer};
+use crate::message::Offer;
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
-use crate::record::Ending;
 use crate::role::Role;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 use announced::Announced;
-use delta_requests::{DeltaRequest, DeltaRequests};
-use ledger::{EntryLedger, Mismatch};
+use delta_requests::DeltaRequests;
 use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
-use plan::{Decisions, Passed, Plan, Planned};
-use pushes::{PushSelection, Pushes};
+use plan::{Decisions, Passed, Planned};
+use pushes::PushSelection;
 pub use sent_roots::SentRoots;
+use serving::{Answer, Terms};
 use shared_file::SharedFile;
+use shared_serving::SharedServing;
 pub use source::StreamSource;
 
 /// Number of workers, each with its own data stream. One reads and hashes while the other waits for
@@ -137,10 +142,6 @@ impl SendOptions {
             cancel: Cancel::default(),
             survey: OnceLock::new(),
         }
-    }
-
-    fn is_sender(&self, receipt: &Receipt) -> bool {
-        self.node_id.is_none_or(|own| own == receipt.sender)
     }
 
     /// Walks the tree without reading files, and keeps its counts for the offer of every [`serve`].
@@ -230,16 +231,12 @@ pub(crate) struct Sending<'a> {
     offer: &'a Offer,
     /// True if the receiver accepts files with a position-free tree.
     position_free: bool,
-    plan: Plan<Announced>,
-    pushes: Pushes,
+    serving: SharedServing<Announced>,
     /// Requests for files of which the receiver has old copies.
     asks: DeltaRequests,
     shared_file: SharedFile,
     demand: Demand,
     pool: BufferPool,
-    ledger: Mutex<EntryLedger>,
-    /// Set once the manifest has been written.
-    manifest_hash: OnceLock<[u8; 32]>,
     bytes_moved: AtomicU64,
     left_out: AtomicU64,
     special: AtomicU64,
@@ -257,14 +254,11 @@ fn run(
         options,
         offer: &offer,
         position_free,
-        plan: Plan::new(),
-        pushes: Pushes::default(),
+        serving: SharedServing::new(terms(session, options, &offer)),
         asks: DeltaRequests::default(),
         shared_file: SharedFile::new(),
         demand: Demand::default(),
         pool: BufferPool::default(),
-        ledger: Mutex::new(EntryLedger::new()),
-        manifest_hash: OnceLock::new(),
         bytes_moved: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
         special: AtomicU64::new(0),
@@ -277,7 +271,7 @@ fn run(
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
-        sending.plan.stop();
+        sending.serving.stop();
         sending.asks.stop();
         sending.pool.stop();
         sending.shared_file.stop();
@@ -316,7 +310,7 @@ fn run(
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
-    let counts = lock(&sending.ledger).counts();
+    let counts = sending.serving.with(|serving| serving.counts());
     Ok(SendReport {
         failed: counts.failed,
         files: counts.resolved,
@@ -330,6 +324,15 @@ fn run(
         connections: session.used_connections(),
         offer,
     })
+}
+
+fn terms(session: &Session, options: &SendOptions, offer: &Offer) -> Terms {
+    Terms {
+        transfer_id: offer.transfer_id,
+        receiver: session.connection.peer(),
+        sender: options.node_id,
+        delta: options.delta,
+    }
 }
 
 /// Opens a stream of this kind.
@@ -355,13 +358,11 @@ fn read_control(
     open_parallel: impl FnOnce(usize),
 ) -> Result<Receipt, TransferError> {
     let session = sending.session;
-    let mut accepted = false;
     let mut open_parallel = Some(open_parallel);
     loop {
-        match reader.next(session)? {
-            Message::Accept(Accept { rate, parallel, .. }) if !accepted => {
+        match sending.serving.handle(reader.next(session)?)? {
+            Answer::Accepted { rate, parallel } => {
                 sending.options.rate.ask(rate);
-                accepted = true;
                 // Before a file is started.
                 let count = parallel::agreed(sending, parallel);
                 if let Some(open) = open_parallel.take().filter(|_| count > 0) {
@@ -372,88 +373,30 @@ fn read_control(
                 session.log_accept(false);
                 sending.options.events.event(Event::Accepted);
             }
-            Message::Want(want) if accepted => {
-                if !want.delta.is_empty() && !sending.options.delta {
-                    return Err(session.protocol("it requests deltas that were not offered"));
-                }
-                let decided = sending.pushes.decide(want.upto, |pushed| {
-                    sending.plan.decide(&want, |entry| pushed.get(&entry).copied())
-                });
-                let Decisions { passed, pushed } =
-                    decided.map_err(|what| session.protocol(what))?;
+            Answer::Decided(Decisions { passed, pushed }) => {
                 for (entry, item, root) in pushed {
                     let bytes = item.file_bytes().unwrap_or(0);
                     sending.bytes_moved.fetch_add(bytes, Relaxed);
-                    worker::resolve(sending, entry, &item, Ending::Complete, Some(root));
+                    worker::report_sent(sending, entry, &item, FileStatus::Done, root);
                 }
-                passed.into_iter().for_each(|passed| pass(sending, passed));
+                passed.into_iter().for_each(|passed| report_passed(sending, passed));
             }
-            Message::Exceptions(exceptions) if accepted => {
-                for excepted in &exceptions.entries {
-                    except(sending, excepted)?;
+            Answer::Excepted(excepted) => {
+                for (number, exception) in excepted {
+                    sending.options.events.event(Event::Excepted { number, exception });
                 }
             }
-            Message::Refine(refine) if accepted => {
-                sending.asks.deliver(DeltaRequest::Refine(refine))
-            }
-            Message::Lack(lack) if accepted => sending.asks.deliver(DeltaRequest::Lack(lack)),
-            Message::DiskBusy(_) if accepted => session.moved(STALL_BYTES),
-            Message::Receipt(body) if accepted => {
-                let receipt = Receipt::from_body(&body);
-                check(sending, &receipt)?;
-                return Ok(receipt);
-            }
-            other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+            Answer::Delta(request) => sending.asks.deliver(request),
+            Answer::Busy => session.moved(STALL_BYTES),
+            Answer::Receipt(receipt) => return Ok(receipt),
         }
     }
 }
 
-/// Records an entry that is decided and not wanted.
-fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
-    let Passed { entry, item, exception } = passed;
-    let Some(exception) = exception else { return lock(&sending.ledger).passed(entry) };
-    lock(&sending.ledger).left_out(entry, exception);
-    sending.options.progress.add_files(1);
-    excepted(sending, entry, exception);
-    let (path, status, bytes) = (item.shown(), exception.status(), item.file_bytes().unwrap_or(0));
-    sending.options.progress.add_found(bytes);
-    sending.options.events.event(Event::File {
-        path: &path,
-        status,
-        bytes,
-        root: None,
-        change: None,
-    });
-}
-
-/// Records an entry that was sent but that the receiver lacks.
-fn except(sending: &Sending<'_>, entry: &Excepted) -> Result<(), TransferError> {
-    let known = lock(&sending.ledger).except(entry);
-    let (entry, exception) = known.map_err(|what| sending.session.protocol(what))?;
-    excepted(sending, entry, exception);
-    Ok(())
-}
-
-fn excepted(sending: &Sending<'_>, number: u32, exception: crate::Exception) {
-    sending.options.events.event(Event::Excepted { number, exception });
-}
-
-/// Checks the receipt against the sender's records (SPEC §10.7).
-fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
-    let session = sending.session;
-    receipt
-        .verify(&session.connection.peer())
-        .map_err(|forged| session.protocol(forged.to_string()))?;
-    if receipt.transfer_id != sending.offer.transfer_id || !sending.options.is_sender(receipt) {
-        return Err(session.protocol("a receipt for another transfer"));
-    }
-    if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_resolved() {
-        return Err(session.protocol("an early receipt, or one for another manifest"));
-    }
-    let what = match lock(&sending.ledger).check(receipt) {
-        Ok(()) => return Ok(()),
-        Err(Mismatch::EntryCounts) => "the counts in the receipt differ from the data sent",
-        Err(Mismatch::Contents) => "the contents in the receipt differ from the data sent",
-    };
-    Err(TransferError::Verification { what: what.into() })
+/// Reports a file that is decided and not wanted.
+fn report_passed(sending: &Sending<'_>, Passed { entry, item, exception }: Passed<Announced>) {
+    let Some(exception) = exception else { return };
+    sending.options.progress.add_found(item.file_bytes().unwrap_or(0));
+    sending.options.events.event(Event::Excepted { number: entry, exception });
+    worker::report_file(sending, &item, exception.status(), None, None);
 }

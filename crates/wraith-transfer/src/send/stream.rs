@@ -12,7 +12,7 @@ use wraith_transport::{SendStream, block_on};
 
 use super::ledger::EntryLedger;
 use super::source::{NextPiece, StreamSource};
-use super::{Negotiated, SendOptions, SendReport, open};
+use super::{Negotiated, SendOptions, SendReport, open, terms};
 use crate::error::{TransferError, close};
 use crate::events::Event;
 use crate::exception::FileStatus;
@@ -148,15 +148,11 @@ fn check(
     exceptions: &[Excepted],
 ) -> Result<(), TransferError> {
     let session = sending.session;
-    receipt
-        .verify(&session.connection.peer())
-        .map_err(|forged| session.protocol(forged.to_string()))?;
+    terms(session, sending.options, sending.offer).check(receipt)?;
     let Some(&(total, root)) = sending.ended.get() else {
         return Err(session.protocol("an early receipt"));
     };
-    let offered =
-        receipt.transfer_id == sending.offer.transfer_id && sending.options.is_sender(receipt);
-    if !offered || receipt.manifest != no_manifest_hash() {
+    if receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
     let mut ledger = EntryLedger::new();

@@ -4,7 +4,7 @@
 //! Small files are sent in batches: as many as fit into 256 KiB share one buffer and one write.
 //! Larger files are shared if there are enough cores
 //! ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. Results are
-//! entered in the ledger ([`Sending::ledger`]) before their record is written, because the receipt
+//! entered in the records ([`Sending::serving`]) before their record is written, because the receipt
 //! may arrive right after the record.
 
 use std::ops::Range;
@@ -99,7 +99,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         return Some(Task::Chunks(large, claim));
     }
     let (mut files, mut room) = (0, BUFFER_BYTES - HEAD_ROOM + WHOLE_HEADER_BYTES);
-    let mut jobs = sending.plan.take(|job| {
+    let mut jobs = sending.serving.take(|job| {
         let bytes = job.item.file_bytes().unwrap_or(0);
         let needed = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HEADER_BYTES_MAX);
         let fits = needed <= room && files < BATCH_FILES_MAX;
@@ -221,7 +221,7 @@ impl Worker<'_> {
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
             let Ok(root) = read_small(self.sending, &found, into) else { continue };
-            if !self.sending.pushes.claim(entry, root) {
+            if !self.sending.serving.with(|serving| serving.claim_push(entry, root)) {
                 continue;
             }
             header.clear();
@@ -363,7 +363,7 @@ impl Worker<'_> {
         if is_different && matches!(job.wanted, Wanted::Unless(_)) {
             // So far the file was only hashed; now it is wanted.
             progress.end_file(large.entry);
-            self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
+            self.sending.serving.put_back(Job { wanted: Wanted::Whole, ..job });
             return Ok(());
         }
         large.progress.finish(progress, large.size);
@@ -449,7 +449,7 @@ impl Worker<'_> {
         ending: Ending,
         root: Option<[u8; 32]>,
     ) {
-        resolve(self.sending, entry, item, ending, root);
+        resolve_as(self.sending, entry, item, ending, (root, None));
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
@@ -469,24 +469,13 @@ impl Worker<'_> {
     }
 }
 
-/// Like [`Worker::resolve`], for callers without a worker.
-pub(super) fn resolve(
-    sending: &Sending<'_>,
-    entry: u32,
-    item: &Announced,
-    ending: Ending,
-    root: Option<[u8; 32]>,
-) {
-    resolve_as(sending, entry, item, ending, (root, None));
-}
-
-/// Enters a file in the ledger, with its root or its change.
+/// Records the result of a file, with its root or its change.
 fn resolve_as(
     sending: &Sending<'_>,
     entry: u32,
     item: &Announced,
     ending: Ending,
-    (root, change): (Option<[u8; 32]>, Option<Change>),
+    (root, change): (Option<Root>, Option<Change>),
 ) {
     let bytes = item.file_bytes().unwrap_or(0);
     let status = match ending {
@@ -496,30 +485,55 @@ fn resolve_as(
         Ending::Changed => FileStatus::Changed,
         Ending::Unreadable => FileStatus::Unreadable,
     };
-    let events = &sending.options.events;
     if let Some(root) = root.filter(|_| ending != Ending::Different) {
-        lock(&sending.ledger).resolved(entry, &root, bytes);
-        let found = &item.found;
-        let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-        sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
-        events.event(Event::Root { number: entry, root });
-    } else {
-        let exception = match ending {
-            Ending::Unreadable => Exception::Unreadable,
-            Ending::Different => Exception::Skipped,
-            _ => Exception::Changed,
-        };
-        lock(&sending.ledger).left_out(entry, exception);
-        events.event(Event::Excepted { number: entry, exception });
+        sending.serving.with(|serving| serving.resolved(entry, &root, bytes));
+        return report_sent(sending, entry, item, status, root);
     }
-    let progress = &sending.options.progress;
+    let exception = match ending {
+        Ending::Unreadable => Exception::Unreadable,
+        Ending::Different => Exception::Skipped,
+        _ => Exception::Changed,
+    };
+    sending.serving.with(|serving| serving.left_out(entry, exception));
+    sending.options.events.event(Event::Excepted { number: entry, exception });
+    count_small(sending, bytes);
+    report_file(sending, item, status, root, change);
+}
+
+/// Reports a file whose content is sent, or is the same at the receiver.
+pub(super) fn report_sent(
+    sending: &Sending<'_>,
+    entry: u32,
+    item: &Announced,
+    status: FileStatus,
+    root: Root,
+) {
+    let (path, tree) = (item.found.entry.path.as_bytes(), item.tree());
+    sending.options.sent_roots.add(path, item.found.stamp(), (tree, &root));
+    sending.options.events.event(Event::Root { number: entry, root });
+    count_small(sending, item.file_bytes().unwrap_or(0));
+    report_file(sending, item, status, Some(root), None);
+}
+
+/// Counts the bytes of a file that is sent in one record. Larger ones are counted by chunk.
+fn count_small(sending: &Sending<'_>, bytes: u64) {
     if bytes <= RECORD_BODY_BYTES_MAX as u64 {
-        progress.add_bytes(bytes);
+        sending.options.progress.add_bytes(bytes);
     }
-    progress.add_files(1);
-    let path = item.shown();
+}
+
+/// Reports the final result of a file.
+pub(super) fn report_file(
+    sending: &Sending<'_>,
+    item: &Announced,
+    status: FileStatus,
+    root: Option<Root>,
+    change: Option<Change>,
+) {
+    sending.options.progress.add_files(1);
+    let (path, bytes) = (item.shown(), item.file_bytes().unwrap_or(0));
     let root = root.map(|root| (item.tree(), root));
-    events.event(Event::File { path: &path, status, bytes, root, change });
+    sending.options.events.event(Event::File { path: &path, status, bytes, root, change });
 }
 
 /// Fills `out` with the content of the file, and returns its root.
