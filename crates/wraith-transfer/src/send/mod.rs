@@ -8,8 +8,16 @@
 //! - Each worker thread reads and hashes files and writes its own data stream.
 //! - One thread detects stalls.
 //!
-//! The answers to the receiver are a state machine without I/O ([`serving::Serving`]). The threads
-//! share it behind one lock, and no other contended state.
+//! Three parts share the state, and no file besides this one uses more than two of them:
+//!
+//! | part | content |
+//! |---|---|
+//! | [`Peer`] | a receiver: its connection, the data that it has not acknowledged, its requests |
+//! | [`Offered`] | the content: what of it is wanted, and the large file that is being read |
+//! | [`Books`] | the results: events, counters, and the roots of the files that were read |
+//!
+//! The answers to the receiver are a state machine without I/O ([`serving::Serving`]), which the
+//! threads share behind one lock.
 //!
 //! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
@@ -24,13 +32,16 @@
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | ≥ 400 MB/s, ≤ 5 ms, ≥ 256 MiB | rate, round-trip time and remaining bytes from which further connections are used |
 
 mod announced;
+mod books;
 mod delta;
 mod delta_requests;
 mod large_file;
 mod ledger;
 mod manifest;
 mod negotiate;
+mod offered;
 mod parallel;
+mod peer;
 mod plan;
 mod pushes;
 mod sent_roots;
@@ -44,7 +55,7 @@ pub(crate) mod stream;
 mod worker;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use wraith_crypto::NodeId;
@@ -56,7 +67,6 @@ use crate::cancel::Cancel;
 use crate::control::ControlReader;
 use crate::error::{TransferError, close};
 use crate::events::{Event, Events};
-use crate::exception::FileStatus;
 use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
 use crate::message::Offer;
@@ -67,16 +77,16 @@ use crate::receipt::Receipt;
 use crate::role::Role;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
-use announced::Announced;
+use books::Books;
 use delta_requests::DeltaRequests;
 use negotiate::{Negotiated, negotiate, summary_of};
+use offered::Offered;
 use parallel::Demand;
-use plan::{Decisions, Passed, Planned};
+use peer::Peer;
+use plan::Decisions;
 use pushes::PushSelection;
 pub use sent_roots::SentRoots;
 use serving::{Answer, Terms};
-use shared_file::SharedFile;
-use shared_serving::SharedServing;
 pub use source::StreamSource;
 
 /// Number of workers, each with its own data stream. One reads and hashes while the other waits for
@@ -224,45 +234,24 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
     session.conclude(result)
 }
 
-/// State shared by the sender's threads.
-pub(crate) struct Sending<'a> {
-    session: &'a Session,
-    options: &'a SendOptions,
-    offer: &'a Offer,
-    /// True if the receiver accepts files with a position-free tree.
-    position_free: bool,
-    serving: SharedServing<Announced>,
-    /// Requests for files of which the receiver has old copies.
-    asks: DeltaRequests,
-    shared_file: SharedFile,
-    demand: Demand,
-    pool: BufferPool,
-    bytes_moved: AtomicU64,
-    left_out: AtomicU64,
-    special: AtomicU64,
-}
-
 fn run(
     session: &Session,
     options: &SendOptions,
     negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
     let Negotiated { mut reader, writer, offer, position_free, push, .. } = negotiated;
-    let writer = Mutex::new(writer);
-    let sending = Sending {
+    let peer = Peer {
         session,
-        options,
-        offer: &offer,
+        writer: Mutex::new(writer),
         position_free,
-        serving: SharedServing::new(terms(session, options, &offer)),
-        asks: DeltaRequests::default(),
-        shared_file: SharedFile::new(),
+        rate: &options.rate,
+        parallel: &options.parallel,
         demand: Demand::default(),
         pool: BufferPool::default(),
-        bytes_moved: AtomicU64::new(0),
-        left_out: AtomicU64::new(0),
-        special: AtomicU64::new(0),
+        requests: DeltaRequests::default(),
     };
+    let books = Books::new(&*options.events, &options.progress, &options.sent_roots);
+    let offered = Offered::new(&books, terms(session, options, &offer));
     // A long manifest fills the receiver's window while its user decides.
     session.suspend_stall_check(true);
     let manifest_stream = open(session, StreamKind::Manifest)?;
@@ -271,33 +260,33 @@ fn run(
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
-        sending.serving.stop();
-        sending.asks.stop();
-        sending.pool.stop();
-        sending.shared_file.stop();
-        sending.demand.stop();
+        peer.stop();
+        offered.stop();
     };
     std::thread::scope(|scope| {
-        let (sending, writer) = (&sending, &writer);
+        let (peer, offered, offer) = (&peer, &offered, &offer);
         let (chosen, to_push) = mpsc::channel();
         let mut to_push = Some(to_push);
         let choice = PushSelection::new(push);
         scope.spawn(move || {
-            session.run_or_fail(|| manifest::write(sending, manifest_stream, choice, chosen));
+            let to = (offer, manifest_stream);
+            session.run_or_fail(|| manifest::write(peer, offered, options, to, choice, chosen));
         });
         for stream in data_streams {
             // The first one starts with the pushed files.
             let to_push = to_push.take();
-            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream, to_push)));
+            scope.spawn(move || {
+                session.run_or_fail(|| worker::work(peer, offered, stream, to_push))
+            });
         }
         scope.spawn(move || session.watch(|| false, || Ok(()), stop));
         session.run_or_fail(|| {
             let open_parallel = |count| {
                 scope.spawn(move || {
-                    session.run_or_fail(|| parallel::open(scope, sending, writer, count));
+                    session.run_or_fail(|| parallel::open(scope, peer, offered, count));
                 });
             };
-            receipt = Some(read_control(sending, &mut reader, open_parallel)?);
+            receipt = Some(read_control(peer, offered, &books, &mut reader, open_parallel)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this close and not broken
             // streams.
@@ -310,15 +299,15 @@ fn run(
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
-    let counts = sending.serving.with(|serving| serving.counts());
+    let counts = offered.serving.with(|serving| serving.counts());
     Ok(SendReport {
         failed: counts.failed,
         files: counts.resolved,
         bytes: counts.bytes,
-        bytes_moved: sending.bytes_moved.load(Relaxed),
+        bytes_moved: books.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
-        left_out: sending.left_out.load(Relaxed),
-        special: sending.special.load(Relaxed),
+        left_out: books.left_out.load(Relaxed),
+        special: books.special.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
         connections: session.used_connections(),
@@ -353,50 +342,38 @@ fn open_on(
 
 /// Handles the receiver's messages up to its receipt.
 fn read_control(
-    sending: &Sending<'_>,
+    peer: &Peer<'_>,
+    offered: &Offered<'_>,
+    books: &Books<'_>,
     reader: &mut ControlReader,
     open_parallel: impl FnOnce(usize),
 ) -> Result<Receipt, TransferError> {
-    let session = sending.session;
+    let session = peer.session;
     let mut open_parallel = Some(open_parallel);
     loop {
-        match sending.serving.handle(reader.next(session)?)? {
+        match offered.serving.handle(reader.next(session)?)? {
             Answer::Accepted { rate, parallel } => {
-                sending.options.rate.ask(rate);
+                peer.rate.ask(rate);
                 // Before a file is started.
-                let count = parallel::agreed(sending, parallel);
+                let count = parallel::agreed(peer, parallel);
                 if let Some(open) = open_parallel.take().filter(|_| count > 0) {
-                    sending.shared_file.share();
+                    offered.shared_file.share();
                     open(count);
                 }
                 session.suspend_stall_check(false);
                 session.log_accept(false);
-                sending.options.events.event(Event::Accepted);
+                books.accepted();
             }
             Answer::Decided(Decisions { passed, pushed }) => {
-                for (entry, item, root) in pushed {
-                    let bytes = item.file_bytes().unwrap_or(0);
-                    sending.bytes_moved.fetch_add(bytes, Relaxed);
-                    worker::report_sent(sending, entry, &item, FileStatus::Done, root);
-                }
-                passed.into_iter().for_each(|passed| report_passed(sending, passed));
+                pushed.iter().for_each(|pushed| books.pushed(pushed));
+                passed.into_iter().for_each(|passed| books.passed(passed));
             }
             Answer::Excepted(excepted) => {
-                for (number, exception) in excepted {
-                    sending.options.events.event(Event::Excepted { number, exception });
-                }
+                excepted.into_iter().for_each(|(entry, why)| books.excepted(entry, why));
             }
-            Answer::Delta(request) => sending.asks.deliver(request),
+            Answer::Delta(request) => peer.requests.deliver(request),
             Answer::Busy => session.moved(STALL_BYTES),
             Answer::Receipt(receipt) => return Ok(receipt),
         }
     }
-}
-
-/// Reports a file that is decided and not wanted.
-fn report_passed(sending: &Sending<'_>, Passed { entry, item, exception }: Passed<Announced>) {
-    let Some(exception) = exception else { return };
-    sending.options.progress.add_found(item.file_bytes().unwrap_or(0));
-    sending.options.events.event(Event::Excepted { number: entry, exception });
-    worker::report_file(sending, &item, exception.status(), None, None);
 }
