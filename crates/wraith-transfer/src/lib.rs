@@ -47,6 +47,7 @@ mod receive;
 pub mod record;
 mod record_buffer;
 mod role;
+mod roots;
 mod send;
 mod session;
 mod stream_kind;

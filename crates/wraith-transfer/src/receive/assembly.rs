@@ -67,12 +67,17 @@ impl Assembly<'_> {
         self.books.take_exceptions(enough)
     }
 
+    /// Runs a call that reads or writes files, and counts its time.
+    pub(super) fn at_disk<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.books.progress.at_disk(call)
+    }
+
     /// Flushes names and metadata to disk, if requested. Returns the durability reached.
     pub(super) fn reached(&self) -> Result<Durability, TransferError> {
         if !self.sync {
             return Ok(Durability::NotAwaited);
         }
-        let synced = self.books.progress.at_disk(|| self.target.sync());
+        let synced = self.at_disk(|| self.target.sync());
         match synced.map_err(|error| self.disk(&error))? {
             true => Ok(Durability::OnDisk),
             false => Ok(Durability::CannotSync),

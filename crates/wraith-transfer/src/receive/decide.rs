@@ -12,6 +12,7 @@ use super::placement::Placed;
 use crate::error::TransferError;
 use crate::exception::Exception;
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
+use crate::roots::{FileId, Roots};
 use crate::wanted::{Wanted, coarse};
 
 /// Decision about a file.
@@ -170,8 +171,9 @@ fn finished_root(
     if existing.kind != ExistingKind::File || existing.stamp.size != entry.size() {
         return None;
     }
-    let mark = assembly.completed.mark_of(entry, path.as_bytes(), &existing.stamp);
-    assembly.completed.root_of(&mark)
+    let (path, tree) = (path.as_bytes(), entry.tree());
+    let file = FileId { entry: entry.path.as_bytes(), path, tree, stamp: &existing.stamp };
+    assembly.completed.root_of(&file, None)
 }
 
 /// Returns the path and root of a file that an earlier connection completed under another name,

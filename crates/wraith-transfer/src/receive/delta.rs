@@ -198,7 +198,7 @@ impl DeltaRebuild<'_> {
             if !have.contains(index) {
                 let chunk = &mut buffer[..chunk_len(bytes, index)];
                 let start = chunk_start(index);
-                let mut missing = assembly.books.progress.at_disk(|| known.fill(start, chunk));
+                let mut missing = assembly.at_disk(|| known.fill(start, chunk));
                 if let Some(old) = old {
                     old.before_write(index);
                 }
@@ -206,9 +206,9 @@ impl DeltaRebuild<'_> {
                     let cv = assembly.deltas.cv(entry, index).ok_or(RebuildStop::Resolved)?;
                     if Tree::Blake3.chunk_cv(index, &[chunk]) == cv {
                         let write = || part.write_chunk(index, &[chunk], cv);
-                        let written = assembly.books.progress.at_disk(write);
+                        let written = assembly.at_disk(write);
                         written.map_err(|error| self.not_written(&error))?;
-                        file.progress.add_bytes(assembly.books.progress, chunk.len() as u64);
+                        file.add_bytes(assembly, chunk.len() as u64);
                         continue;
                     }
                     // The old copy has changed since the comparison.

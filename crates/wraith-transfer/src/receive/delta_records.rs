@@ -76,7 +76,7 @@ pub(super) fn receive_patch(
     }
     drop(part);
     assembly.books.bytes_moved(len as u64);
-    file.progress.add_bytes(assembly.books.progress, chunk_bytes as u64);
+    file.add_bytes(assembly, chunk_bytes as u64);
     file.written(assembly, peer, 1)
 }
 

@@ -12,6 +12,7 @@ use crate::events::{Event, Events};
 use crate::exception::{Exception, FileStatus};
 use crate::progress::Progress;
 use crate::record::RECORD_BODY_BYTES_MAX;
+use crate::roots::Roots;
 
 /// The books of a sender; see the module documentation.
 pub(crate) struct Books<'a> {
@@ -70,8 +71,8 @@ impl<'a> Books<'a> {
 
     /// Reports a file whose content is sent, or is the same at the receiver.
     pub(super) fn sent(&self, entry: u32, item: &Announced, status: FileStatus, root: Root) {
-        let (path, tree) = (item.found.entry.path.as_bytes(), item.tree());
-        self.roots.add(path, item.found.stamp(), (tree, &root));
+        // A full disk only costs reading the file again.
+        let _ = self.roots.note(&item.file_id(), &root);
         self.events.event(Event::Root { number: entry, root });
         self.count_small(item);
         self.file(item, status, Some(root), None);

@@ -75,6 +75,7 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::role::Role;
+use crate::roots::Roots;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 use books::Books;
@@ -295,7 +296,7 @@ fn run(
         });
     });
     // Also after a failure: the next connection need not read these files again.
-    options.sent_roots.flush();
+    let _ = options.sent_roots.flush();
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });

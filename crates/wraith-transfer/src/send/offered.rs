@@ -16,6 +16,7 @@ use super::shared_serving::SharedServing;
 use crate::exception::{Exception, FileStatus};
 use crate::progress::Progress;
 use crate::record::Ending;
+use crate::roots::Roots;
 
 /// The content of an offer; see the module documentation.
 pub(crate) struct Offered<'a> {
@@ -62,10 +63,8 @@ impl<'a> Offered<'a> {
 
     /// Returns the root of the receiver's file, if this file is known to have it too.
     pub(super) fn known_root(&self, job: &Job<Announced>) -> Option<Root> {
-        let found = &job.item.found;
-        let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-        matching_root(&job.wanted)
-            .filter(|root| self.books.roots.has(path, found.stamp(), (tree, root)))
+        let claimed = matching_root(&job.wanted)?;
+        self.books.roots.root_of(&job.item.file_id(), Some(&claimed))
     }
 
     /// Records and reports the result of a file, with its root or its change. Call it before the

@@ -12,7 +12,8 @@ use crate::error::TransferError;
 use crate::exception::{Exception, FileStatus};
 use crate::receive::assembly::{Assembly, disk_failed};
 use crate::receive::naming::Complete;
-use crate::record::{Ending, RECORD_BODY_BYTES_MAX, decode_change};
+use crate::record::{Ending, decode_change};
+use crate::roots::{FileId, Roots};
 use crate::wanted::Wanted;
 
 impl Incoming {
@@ -171,10 +172,10 @@ impl Incoming {
             assembly.target.keep_existing(&committed.path);
         }
         if let Some(stamp) = &committed.stamp {
-            let entry = &self.placed.entry;
-            let mark = assembly.completed.mark_of(entry, committed.path.as_bytes(), stamp);
-            let costly = self.placed.entry.size() > RECORD_BODY_BYTES_MAX as u64;
-            assembly.completed.add(&mark, &root, costly).map_err(|error| disk_failed(error))?;
+            let (entry, path) = (&self.placed.entry, committed.path.as_bytes());
+            let (entry, tree) = (entry.path.as_bytes(), entry.tree());
+            let file = FileId { entry, path, tree, stamp };
+            assembly.completed.note(&file, &root).map_err(disk_failed)?;
         }
         if committed.outcome == Outcome::Renamed {
             assembly.note_rename(&self.placed, &committed.path);

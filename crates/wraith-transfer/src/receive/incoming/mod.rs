@@ -160,6 +160,11 @@ impl Incoming {
         chunk_count(self.placed.entry.size())
     }
 
+    /// Counts bytes of the file that are now on disk.
+    pub(super) fn add_bytes(&self, assembly: &Assembly<'_>, bytes: u64) {
+        self.progress.add_bytes(assembly.books.progress, bytes);
+    }
+
     /// Returns a protocol error that names the file.
     pub(super) fn violation(&self, what: &str) -> TransferError {
         let what = format!("{}: {what}", self.placed.entry.path.display());
