@@ -74,6 +74,15 @@ pub(crate) trait Roots {
     fn flush(&self) -> io::Result<()>;
 }
 
+/// Returns an identifier of the current boot of this machine. If the system has no boot ID, returns
+/// a value that never repeats, so that no mark is ever valid.
+pub(crate) fn boot_id() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
+    })
+}
+
 /// An append-only file of records of `N` bytes, of which no other process appends any.
 #[derive(Debug)]
 pub(crate) struct RecordLog<const N: usize> {

@@ -5,7 +5,7 @@
 //! ([`ChunkLedger`](super::incoming)). It knows peers by number only: it sees no connection, and
 //! returns errors to the thread of the peer that caused them. Results are entered in the [`Books`].
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::naming::Naming;
 use super::placement::Placed;
 use super::renamed_folders::RenamedFolders;
 use crate::error::TransferError;
+use crate::limits::OPEN_FILES_MAX;
 use crate::message::Excepted;
 use crate::receipt::Durability;
 use crate::role::Role;
@@ -39,18 +40,62 @@ pub(crate) struct Assembly<'a> {
     pub(super) completed: CompletedFiles,
     pub(super) renamed: RenamedFolders,
     pub(super) naming: Naming,
-    /// True if old copies may save content.
-    pub(super) uses_old_copies: bool,
     pub(super) deltas: DeltaFiles,
-    /// True if both sides wait for the disk.
-    pub(super) sync: bool,
+    uses: Uses,
     /// Number of open part files.
-    pub(super) open_files: AtomicU64,
+    open_files: AtomicUsize,
     /// True once the transfer is over.
-    pub(super) stopped: AtomicBool,
+    stopped: AtomicBool,
 }
 
-impl Assembly<'_> {
+/// What both sides agreed on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Uses {
+    /// Old copies may save content.
+    pub(super) old_copies: bool,
+    /// Both sides wait for the disk.
+    pub(super) sync: bool,
+}
+
+impl<'a> Assembly<'a> {
+    /// Creates the state of transfer `id` into `target`.
+    pub(super) fn new(
+        books: &'a Books<'a>,
+        target: &'a TargetDir,
+        (id, part_key): (&[u8; 16], [u8; 32]),
+        names: NameRules,
+        completed: CompletedFiles,
+        uses: Uses,
+    ) -> Self {
+        Self {
+            books,
+            target,
+            part_key,
+            names,
+            completed,
+            renamed: RenamedFolders::look(target, id, &part_key),
+            naming: Naming::new(),
+            deltas: DeltaFiles::default(),
+            uses,
+            open_files: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn uses(&self) -> Uses {
+        self.uses
+    }
+
+    /// Counts a part file that is opened. Returns false if too many are open.
+    pub(super) fn begin_part(&self) -> bool {
+        self.open_files.fetch_add(1, Relaxed) < OPEN_FILES_MAX
+    }
+
+    /// Counts a part file that is complete or given up.
+    pub(super) fn end_part(&self) {
+        self.open_files.fetch_sub(1, Relaxed);
+    }
+
     /// Wakes the threads that wait for content, and ends long steps.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Relaxed);
@@ -74,7 +119,7 @@ impl Assembly<'_> {
 
     /// Flushes names and metadata to disk, if requested. Returns the durability reached.
     pub(super) fn reached(&self) -> Result<Durability, TransferError> {
-        if !self.sync {
+        if !self.uses.sync {
             return Ok(Durability::NotAwaited);
         }
         let synced = self.at_disk(|| self.target.sync());

@@ -17,6 +17,7 @@ use crate::exception::{Exception, FileStatus};
 use crate::lock::lock;
 use crate::message::Excepted;
 use crate::progress::{Progress, count_bytes};
+use crate::receipt::Receipt;
 
 /// The books of a receiver; see the module documentation.
 pub(crate) struct Books<'a> {
@@ -27,18 +28,18 @@ pub(crate) struct Books<'a> {
     contents: Mutex<ContentDigest>,
     /// Entries that the sender sent but this side lacks; not yet reported.
     exceptions: Mutex<Vec<Excepted>>,
-    pub(super) counts: Counts,
+    counts: Counts,
 }
 
 /// Counts of the results of files.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) moved: AtomicU64,
-    pub(super) identical: AtomicU64,
-    pub(super) skipped: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) bytes_moved: AtomicU64,
-    pub(super) bytes_verified: AtomicU64,
+struct Counts {
+    moved: AtomicU64,
+    identical: AtomicU64,
+    skipped: AtomicU64,
+    failed: AtomicU64,
+    bytes_moved: AtomicU64,
+    bytes_verified: AtomicU64,
 }
 
 impl<'a> Books<'a> {
@@ -68,9 +69,24 @@ impl<'a> Books<'a> {
         lock(&self.contents).add(number, root);
     }
 
-    /// Returns the hash of the results of all entries.
-    pub(super) fn contents_digest(&self) -> [u8; 32] {
-        lock(&self.contents).digest()
+    /// Returns the number of moved files, the bytes moved, and the numbers of files that were already
+    /// here, are skipped, and did not arrive.
+    pub(super) fn totals(&self) -> [u64; 5] {
+        let Counts { moved, identical, skipped, failed, bytes_moved, .. } = &self.counts;
+        [moved, bytes_moved, identical, skipped, failed].map(|count| count.load(Relaxed))
+    }
+
+    /// Fills in the results of all entries.
+    pub(super) fn receipt(&self, unsigned: Receipt) -> Receipt {
+        let counts = &self.counts;
+        Receipt {
+            contents: lock(&self.contents).digest(),
+            verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
+            kept: counts.skipped.load(Relaxed),
+            failed: counts.failed.load(Relaxed),
+            bytes: counts.bytes_verified.load(Relaxed),
+            ..unsigned
+        }
     }
 
     /// Takes the exceptions to report, if there are more than `enough`.

@@ -152,6 +152,13 @@ mod tests {
         open_with(dir, 2, boot)
     }
 
+    /// Leaves the root of one file.
+    fn complete_one(dir: &Path, boot: &[u8]) {
+        let completed = open(dir, boot).unwrap();
+        completed.note(&file(b"a"), &[7; 32]).unwrap();
+        completed.flush().unwrap();
+    }
+
     #[test]
     fn a_mark_is_known_after_a_crash_and_a_torn_one_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
@@ -167,10 +174,7 @@ mod tests {
     #[test]
     fn after_a_restart_of_the_machine_marks_count_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let completed = open(dir.path(), b"boot 1").unwrap();
-        completed.note(&file(b"a"), &[7; 32]).unwrap();
-        completed.flush().unwrap();
-        drop(completed);
+        complete_one(dir.path(), b"boot 1");
         let known = |boot| open(dir.path(), boot).unwrap().root_of(&file(b"a"), None);
         assert_eq!((known(b"boot 2"), known(b"boot 1")), (None, Some([7; 32])));
     }
@@ -178,10 +182,7 @@ mod tests {
     #[test]
     fn an_edited_record_gives_no_root() {
         let dir = tempfile::tempdir().unwrap();
-        let completed = open(dir.path(), b"boot").unwrap();
-        completed.note(&file(b"a"), &[7; 32]).unwrap();
-        completed.flush().unwrap();
-        drop(completed);
+        complete_one(dir.path(), b"boot");
         let path = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
         let good = std::fs::read(&path).unwrap();
         for at in 0..good.len() {

@@ -1,13 +1,17 @@
 //! A data stream at the receiver: parses, verifies and writes records in place, from the receive
 //! buffers.
 
+use std::sync::Arc;
+
 use wraith_core::RecvSlice;
+use wraith_files::Root;
 use wraith_transport::{ReadError, RecvStream, block_on};
 
 use super::assembly::Assembly;
-use super::delta_records::{receive_patch, receive_proofs, receive_sketch};
+use super::delta_files::Description;
+use super::delta_records::receive_patch;
+use super::incoming::Incoming;
 use super::peer::Peer;
-use super::pushes;
 use crate::error::TransferError;
 use crate::limits::STALL_BYTES;
 use crate::record::{HEADER_BYTES_MAX, Header};
@@ -42,6 +46,19 @@ pub(super) fn receive(
         session.while_not_reading(|| records.handle(&header))?;
         records.buffer.advance(header.body_len());
     }
+}
+
+/// Handles the whole content of a file that was taken out of the table.
+pub(super) fn receive_whole(
+    peer: &Peer<'_>,
+    assembly: &Assembly<'_>,
+    file: &Arc<Incoming>,
+    root: &Root,
+    body: &[&[u8]],
+) -> Result<(), TransferError> {
+    file.receive_whole(assembly, body, root)?;
+    peer.owed.resolve();
+    Ok(())
 }
 
 struct Records<'a> {
@@ -91,12 +108,14 @@ impl Records<'_> {
         let body = self.buffer.slices(header.body_len());
         if let Header::Whole { root, .. } = header {
             let file = peer.owed.take(entry).ok_or_else(|| self.never_asked(entry))?;
-            file.receive_whole(assembly, &body, root)?;
-            peer.owed.resolve();
-            return Ok(());
+            return receive_whole(peer, assembly, &file, root, &body);
         }
         if let Header::Pushed { root, .. } = header {
-            return pushes::arrive(peer, assembly, (entry, root), &body);
+            let arrived = peer.pushes.arrive(&peer.owed, (entry, root), &body);
+            return match arrived.map_err(|what| peer.session.protocol(what))? {
+                Some(file) => receive_whole(peer, assembly, &file, root, &body),
+                None => Ok(()),
+            };
         }
         let file = peer.owed.get(entry).ok_or_else(|| self.never_asked(entry))?;
         let resolved = match *header {
@@ -115,11 +134,11 @@ impl Records<'_> {
                 file.receive_end(assembly, id, (ending, chunks, root))?
             }
             Header::Sketch { at, .. } => {
-                receive_sketch(assembly, id, &file, at, &body)?;
+                self.describe(&file, Description::Pieces { at }, &body)?;
                 false
             }
             Header::Proofs { first, .. } => {
-                receive_proofs(assembly, id, &file, first, &body)?;
+                self.describe(&file, Description::Proofs { first }, &body)?;
                 false
             }
             Header::Patch { index, .. } => receive_patch(assembly, id, &file, index, &body)?,
@@ -134,6 +153,20 @@ impl Records<'_> {
             peer.owed.resolve();
         }
         Ok(())
+    }
+
+    /// Handles pieces or chaining values of a file with a local old copy.
+    fn describe(
+        &self,
+        file: &Arc<Incoming>,
+        description: Description,
+        body: &[&[u8]],
+    ) -> Result<(), TransferError> {
+        if file.old().is_none() || file.has_ended(self.peer.id) {
+            return Err(file.violation("pieces that were not asked for"));
+        }
+        let added = self.assembly.deltas.add(file, description, &body.concat());
+        added.map_err(|what| file.violation(what))
     }
 
     fn never_asked(&self, entry: u32) -> TransferError {

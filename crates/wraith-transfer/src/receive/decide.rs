@@ -154,7 +154,7 @@ fn compare_kept(
 /// Returns true if the file under the name of `entry` is worth a comparison piece by piece.
 fn is_old_copy(assembly: &Assembly<'_>, entry: &Entry, existing: &Existing) -> bool {
     let (size, bytes) = (entry.size(), existing.stamp.size);
-    assembly.uses_old_copies
+    assembly.uses().old_copies
         && existing.kind == ExistingKind::File
         && crate::delta::suits(size, entry.tree())
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
@@ -204,7 +204,7 @@ fn old_copy(
 ) -> Option<OldCopy> {
     let existing = existing.filter(|existing| is_old_copy(assembly, entry, existing));
     let in_part = part.map_or(0, |part| part.earlier_bytes);
-    if assembly.uses_old_copies
+    if assembly.uses().old_copies
         && crate::delta::suits(entry.size(), entry.tree())
         && in_part >= DELTA_BYTES_MIN
         && existing.is_none_or(|existing| existing.stamp.size <= in_part)
@@ -237,11 +237,11 @@ fn found_part(
         return Ok(None);
     }
     let (target, key) = (assembly.target, &assembly.part_key);
-    let resumed = match assembly.uses_old_copies && crate::delta::suits(entry.size(), entry.tree())
-    {
-        true => target.resume_or_renew(entry, key),
-        false => target.resume_or_remove(entry, key),
-    };
+    let resumed =
+        match assembly.uses().old_copies && crate::delta::suits(entry.size(), entry.tree()) {
+            true => target.resume_or_renew(entry, key),
+            false => target.resume_or_remove(entry, key),
+        };
     let mut part = match resumed {
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),

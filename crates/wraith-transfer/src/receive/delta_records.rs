@@ -1,6 +1,5 @@
-//! Records of a file with a local old copy (SPEC §10.11): the sender's pieces and chaining values,
-//! and the requested bytes. [`super::delta`] evaluates these records. A patched chunk is claimed
-//! like every other chunk ([`Incoming::claim`]).
+//! Patches: the requested bytes of a file with a local old copy (SPEC §10.11). [`super::delta`]
+//! requests them. A patched chunk is claimed like every other chunk ([`Incoming::claim`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,39 +9,6 @@ use wraith_files::{Error, PartFile, Tree, chunk_len};
 use super::assembly::Assembly;
 use super::incoming::{Carrier, Incoming, PeerId};
 use crate::error::TransferError;
-
-/// Handles pieces of the file, from byte `at` on.
-pub(super) fn receive_sketch(
-    assembly: &Assembly<'_>,
-    peer: PeerId,
-    file: &Arc<Incoming>,
-    at: u64,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    expect_delta(peer, file)?;
-    let added = assembly.deltas.add_pieces(file, at, &body.concat());
-    added.map_err(|what| file.violation(what))
-}
-
-/// Handles chaining values of the chunks from `first` on.
-pub(super) fn receive_proofs(
-    assembly: &Assembly<'_>,
-    peer: PeerId,
-    file: &Arc<Incoming>,
-    first: u64,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    expect_delta(peer, file)?;
-    let added = assembly.deltas.add_proofs(file, first, &body.concat());
-    added.map_err(|what| file.violation(what))
-}
-
-fn expect_delta(peer: PeerId, file: &Incoming) -> Result<(), TransferError> {
-    if file.old().is_none() || file.has_ended(peer) {
-        return Err(file.violation("pieces that were not asked for"));
-    }
-    Ok(())
-}
 
 /// Handles the requested bytes of one chunk. Returns true if the file is resolved.
 pub(super) fn receive_patch(

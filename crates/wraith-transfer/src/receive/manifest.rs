@@ -7,11 +7,13 @@
 use std::sync::Arc;
 
 use super::assembly::Assembly;
+use super::data::receive_whole;
 use super::entries::{Entries, ManifestEnd, ParseResult};
 use super::incoming::Incoming;
 use super::intake::{Decided, Intake, make_link};
 use super::peer::Peer;
 use super::placement::Placed;
+use super::pushes::Pushed;
 use crate::error::TransferError;
 use crate::limits::EXCEPTIONS_MAX;
 use crate::message::Message;
@@ -103,8 +105,8 @@ impl Requests<'_> {
         let pushed = peer.pushes.decide(&peer.owed, want.upto, insert);
         peer.send(&Message::Want(want))?;
         peer.send_exceptions(&assembly.take_exceptions(EXCEPTIONS_MAX))?;
-        for pushed in pushed {
-            pushed.place(peer, assembly)?;
+        for (file, Pushed { root, bytes }) in pushed {
+            receive_whole(peer, assembly, &file, &root, &[&bytes])?;
         }
         if peer.owed.wait_for_room() { Ok(()) } else { Err(peer.session.stopped()) }
     }

@@ -34,6 +34,7 @@ mod entries;
 mod incoming;
 mod intake;
 mod manifest;
+mod name_files;
 mod name_rules;
 mod naming;
 mod negotiate;
@@ -53,9 +54,8 @@ mod stream;
 mod stream_target;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use wraith_transport::{Connection, RecvStream};
+use wraith_transport::Connection;
 
 use crate::control::ControlReader;
 use crate::error::TransferError;
@@ -64,21 +64,19 @@ use crate::limits::{PUSH_BYTES_MAX, STALL_BYTES};
 use crate::local_folders::LocalFolders;
 use crate::role::Role;
 use crate::session::Session;
-use assembly::Assembly;
+use assembly::{Assembly, Uses};
 use books::Books;
-use delta_files::DeltaFiles;
-use entries::{Entries, ManifestEnd};
+use entries::ManifestEnd;
 use incoming::PeerId;
+use name_files::name_files;
 use name_rules::NameRules;
-use naming::Naming;
-use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
+use negotiate::{Control, Negotiated, Streams, Tree, negotiate, part_key, wanted_connections};
 pub use options::{Decide, Decision, ReceiveOptions, ReceiveReport};
 use outstanding::OutstandingFiles;
 use peer::Peer;
 pub use plan::{Action, Planned};
 pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
 use pushes::Pushes;
-use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
 pub use shown::Shown;
 pub use stream_target::StreamTarget;
@@ -109,37 +107,30 @@ fn run(
     options: &ReceiveOptions<'_>,
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Tree { reader, writer, delta, durability, offer, target, .. } = tree;
-    let part_key = part_key(session, options);
+    let Tree { control, accepted, target, completed, streams } = tree;
+    let Control { reader, writer, offer, features } = control;
     let peer = Peer {
         id: PeerId(0),
         session,
         offer: &offer,
-        accepted: tree.within,
+        accepted: accepted.within,
         owed: OutstandingFiles::new(),
         pushes: Pushes::new(if options.push { PUSH_BYTES_MAX } else { 0 }),
         writer: Mutex::new(writer),
     };
     let books = Books::new(&*options.events, &options.progress, &session.span);
-    let assembly = Assembly {
-        books: &books,
-        target: &target,
-        part_key,
-        names: NameRules::new(tree.conflicts),
-        completed: tree.completed,
-        renamed: RenamedFolders::look(&target, &offer.transfer_id, &part_key),
-        naming: Naming::new(),
-        uses_old_copies: delta,
-        deltas: DeltaFiles::default(),
-        sync: options.sync && offer.no_sync != Some(true),
-        open_files: AtomicU64::new(0),
-        stopped: AtomicBool::new(false),
-    };
-    let streams = Streams { reader, manifest: tree.manifest, data: tree.data };
+    let assembly = Assembly::new(
+        &books,
+        &target,
+        (&offer.transfer_id, part_key(session, options)),
+        NameRules::new(accepted.conflicts),
+        completed,
+        Uses { old_copies: features.delta, sync: options.sync && offer.no_sync != Some(true) },
+    );
     let mut end = None;
-    fetch(&peer, &assembly, options, streams, |manifest| {
+    fetch(&peer, &assembly, options, (reader, streams), |manifest| {
         let reached = assembly.reached()?;
-        let said = durability.then_some(reached as u8);
+        let said = features.durability.then_some(reached as u8);
         let sent = send_receipt(&peer, &books, options, manifest.hash, said);
         end = Some(sent.map(|(receipt, confirmed)| (receipt, confirmed, manifest.left_out)));
         session.close_parallel();
@@ -160,16 +151,16 @@ fn run(
         options.events.event(Event::Note { path: &path, what: &what });
     }
     options.events.event(Event::Done { receipt: &receipt });
-    let counts = &books.counts;
+    let [files, bytes_moved, already_here, skipped, failed] = books.totals();
     Ok(ReceiveReport {
         sender: session.connection.peer(),
-        files: counts.moved.load(Relaxed),
-        bytes_moved: counts.bytes_moved.load(Relaxed),
+        files,
+        bytes_moved,
         wire_bytes: session.wire_bytes(),
         connections: session.used_connections(),
-        already_here: counts.identical.load(Relaxed),
-        skipped: counts.skipped.load(Relaxed),
-        failed: counts.failed.load(Relaxed),
+        already_here,
+        skipped,
+        failed,
         // More may have been left out than at the time of the offer.
         left_out,
         receipt,
@@ -178,24 +169,17 @@ fn run(
     })
 }
 
-/// The streams of an accepted tree.
-struct Streams {
-    reader: ControlReader,
-    manifest: Entries,
-    data: Vec<RecvStream>,
-}
-
 /// Receives everything, with a thread for each stream and task. Calls `finish` once all entries are
 /// in place. An error is recorded in the session.
 fn fetch(
     peer: &Peer<'_>,
     assembly: &Assembly<'_>,
     options: &ReceiveOptions<'_>,
-    streams: Streams,
+    (reader, streams): (ControlReader, Streams),
     finish: impl FnOnce(ManifestEnd) -> Result<(), TransferError>,
 ) {
     let session = peer.session;
-    let Streams { reader, manifest, data } = streams;
+    let Streams { manifest, data } = streams;
     // Kept even without parallel connections, so that the stream is not stopped.
     let mut reader = Some(reader);
     std::thread::scope(|scope| {
@@ -205,7 +189,7 @@ fn fetch(
         };
         // Data from the sender was not read during a flush, so its stall timer restarts after it.
         let moved = || session.moved(STALL_BYTES);
-        let naming = scope.spawn(move || session.run_or_fail(|| naming::work(assembly, moved)));
+        let naming = scope.spawn(move || session.run_or_fail(|| name_files(assembly, moved)));
         for stream in data {
             scope.spawn(move || session.run_or_fail(|| data::receive(peer, assembly, stream)));
         }
@@ -225,7 +209,7 @@ fn fetch(
             });
             read
         });
-        if assembly.uses_old_copies {
+        if assembly.uses().old_copies {
             scope.spawn(move || session.run_or_fail(|| delta::work(peer, assembly)));
         }
         session.run_or_fail(|| {

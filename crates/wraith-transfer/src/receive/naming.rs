@@ -10,11 +10,9 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_files::{Error, PartFile, Root, UncommittedFile, descriptor_share};
+use wraith_files::{PartFile, Root, UncommittedFile, descriptor_share};
 
-use super::assembly::Assembly;
 use super::incoming::Incoming;
-use crate::error::TransferError;
 use crate::limits::{UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
@@ -49,11 +47,11 @@ struct NamingState {
 
 /// Files that are flushed together.
 #[derive(Debug, Default)]
-struct Batch {
-    files: Vec<Complete>,
+pub(super) struct Batch {
+    pub(super) files: Vec<Complete>,
     bytes: u64,
     descriptors: usize,
-    write_back: Vec<Arc<PartFile>>,
+    pub(super) write_back: Vec<Arc<PartFile>>,
 }
 
 impl Naming {
@@ -110,7 +108,7 @@ impl Naming {
     }
 
     /// Waits for the next batch. Returns `None` at the end.
-    fn next(&self) -> Option<Batch> {
+    pub(super) fn next(&self) -> Option<Batch> {
         let mut state = lock(&self.state);
         loop {
             let waited = state.since.map(|since| since.elapsed());
@@ -140,34 +138,10 @@ impl Naming {
 }
 
 /// Wakes waiting threads however this thread ends, including by a panic in an application callback.
-struct FreeAll<'a>(&'a Naming);
+pub(super) struct FreeAll<'a>(pub(super) &'a Naming);
 
 impl Drop for FreeAll<'_> {
     fn drop(&mut self) {
         self.0.stop();
     }
-}
-
-/// Flushes and names batches until the end. Calls `moved` after each flush.
-pub(super) fn work(assembly: &Assembly<'_>, moved: impl Fn()) -> Result<(), TransferError> {
-    let _freed = FreeAll(&assembly.naming);
-    while let Some(batch) = assembly.naming.next() {
-        let synced = assembly.books.progress.at_disk(|| sync(assembly, &batch));
-        moved();
-        if let Err(error) = synced {
-            return Err(assembly.disk(&error));
-        }
-        for Complete { file, mut content, root } in batch.files {
-            file.name(assembly, &mut content, root)?;
-        }
-    }
-    Ok(())
-}
-
-fn sync(assembly: &Assembly<'_>, batch: &Batch) -> Result<(), Error> {
-    for part in &batch.write_back {
-        part.write_back()?;
-    }
-    let contents = batch.files.iter().map(|complete| &complete.content);
-    assembly.target.sync_contents(contents)
 }

@@ -9,11 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::Root;
 
-use super::assembly::Assembly;
 use super::incoming::Incoming;
 use super::outstanding::OutstandingFiles;
-use super::peer::Peer;
-use crate::error::TransferError;
 use crate::lock::lock;
 use crate::record::WHOLE_HEADER_BYTES;
 
@@ -33,21 +30,38 @@ struct PushDecisions {
 
 /// A file that arrived before the decision about it.
 #[derive(Debug)]
-struct Pushed {
-    root: Root,
-    bytes: Vec<u8>,
-}
-
-/// A pushed file that is wanted and taken out of the table, but not placed yet.
-pub(super) struct WantedPush {
-    file: Arc<Incoming>,
-    pushed: Pushed,
+pub(super) struct Pushed {
+    pub(super) root: Root,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Pushes {
     /// Accepts records of at most `bytes` bytes.
     pub(super) fn new(bytes: u64) -> Self {
         Self(Mutex::new(PushDecisions { left: bytes, decided: 0, waiting: HashMap::new() }))
+    }
+
+    /// Handles a pushed file. Returns it if it is wanted now; keeps it if it is undecided, and drops
+    /// it if it is not wanted. An error describes the violation.
+    pub(super) fn arrive(
+        &self,
+        table: &OutstandingFiles<Incoming>,
+        (entry, root): (u32, &Root),
+        body: &[&[u8]],
+    ) -> Result<Option<Arc<Incoming>>, &'static str> {
+        let len: usize = WHOLE_HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
+        let mut state = lock(&self.0);
+        let left = state.left.checked_sub(len as u64);
+        state.left = left.ok_or("more files than it was asked to push")?;
+        if u64::from(entry) < state.decided {
+            drop(state);
+            return Ok(take(table, entry));
+        }
+        let pushed = Pushed { root: *root, bytes: body.concat() };
+        match state.waiting.insert(entry, pushed) {
+            Some(_) => Err("a file that it pushes twice"),
+            None => Ok(None),
+        }
     }
 
     /// Marks the entries below `upto` as decided; `insert` registers the wanted ones. Returns the
@@ -58,53 +72,13 @@ impl Pushes {
         table: &OutstandingFiles<Incoming>,
         upto: u64,
         insert: impl FnOnce(),
-    ) -> Vec<WantedPush> {
+    ) -> Vec<(Arc<Incoming>, Pushed)> {
         let mut state = lock(&self.0);
         insert();
         state.decided = upto;
         let decided = state.waiting.extract_if(|&entry, _| u64::from(entry) < upto);
-        decided
-            .filter_map(|(entry, pushed)| Some(WantedPush { file: take(table, entry)?, pushed }))
-            .collect()
+        decided.filter_map(|(entry, pushed)| Some((take(table, entry)?, pushed))).collect()
     }
-}
-
-impl WantedPush {
-    /// Places the file.
-    pub(super) fn place(
-        &self,
-        peer: &Peer<'_>,
-        assembly: &Assembly<'_>,
-    ) -> Result<(), TransferError> {
-        place(peer, assembly, &self.file, &self.pushed.root, &[&self.pushed.bytes])
-    }
-}
-
-/// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.
-pub(super) fn arrive(
-    peer: &Peer<'_>,
-    assembly: &Assembly<'_>,
-    (entry, root): (u32, &Root),
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    let len: usize = WHOLE_HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
-    let mut state = lock(&peer.pushes.0);
-    let Some(left) = state.left.checked_sub(len as u64) else {
-        return Err(peer.session.protocol("more files than it was asked to push"));
-    };
-    state.left = left;
-    if u64::from(entry) < state.decided {
-        drop(state);
-        return match take(&peer.owed, entry) {
-            Some(file) => place(peer, assembly, &file, root, body),
-            None => Ok(()),
-        };
-    }
-    let pushed = Pushed { root: *root, bytes: body.concat() };
-    if state.waiting.insert(entry, pushed).is_some() {
-        return Err(peer.session.protocol("a file that it pushes twice"));
-    }
-    Ok(())
 }
 
 /// Takes the file out of the table if it is wanted as a whole. For any other Want, the sender
@@ -112,16 +86,4 @@ pub(super) fn arrive(
 fn take(table: &OutstandingFiles<Incoming>, entry: u32) -> Option<Arc<Incoming>> {
     table.get(entry).filter(|file| file.is_wanted_whole())?;
     table.take(entry)
-}
-
-fn place(
-    peer: &Peer<'_>,
-    assembly: &Assembly<'_>,
-    file: &Arc<Incoming>,
-    root: &Root,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    file.receive_whole(assembly, body, root)?;
-    peer.owed.resolve();
-    Ok(())
 }

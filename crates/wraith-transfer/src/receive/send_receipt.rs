@@ -1,7 +1,6 @@
 //! The end of a transfer at the receiver: the list of missing entries, the receipt, and the
 //! sender's CLOSE (SPEC §10.7).
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use wraith_core::CloseReason;
@@ -29,37 +28,17 @@ pub(super) fn send_receipt(
     manifest: [u8; 32],
     durability_number: Option<u8>,
 ) -> Result<(Receipt, bool), TransferError> {
-    let counts = &books.counts;
     peer.send_exceptions(&books.take_exceptions(0))?;
-    let receipt = Receipt {
-        manifest,
-        contents: books.contents_digest(),
-        verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
-        kept: counts.skipped.load(Relaxed),
-        failed: counts.failed.load(Relaxed),
-        bytes: counts.bytes_verified.load(Relaxed),
-        durability_number,
-        ..unsigned(peer.session, peer.offer)
-    };
+    let unsigned = unsigned(peer.session, peer.offer);
+    let receipt = books.receipt(Receipt { manifest, durability_number, ..unsigned });
     conclude(peer.session, options, &mut lock(&peer.writer), receipt)
 }
 
 /// Returns an unsigned receipt for `offer` with the current time and no entries.
 pub(super) fn unsigned(session: &Session, offer: &Offer) -> Receipt {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Receipt {
-        transfer_id: offer.transfer_id,
-        sender: session.connection.peer(),
-        manifest: [0; 32],
-        contents: [0; 32],
-        verified: 0,
-        kept: 0,
-        failed: 0,
-        bytes: 0,
-        unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
-        durability_number: None,
-        signature: [0; 64],
-    }
+    let unix_seconds = since_epoch.map_or(0, |elapsed| elapsed.as_secs());
+    Receipt::unsigned(offer.transfer_id, session.connection.peer(), unix_seconds)
 }
 
 /// Signs and sends `receipt`, and waits for the sender's CLOSE.

@@ -4,19 +4,18 @@
 //! The walk is not kept: the plan bounds the memory for any size of the tree. Entries that exceed
 //! the limits of the offer or would break the order of the manifest are skipped and reported.
 
-use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
-use wraith_files::{Kind, Tree, Walk, WalkEntry, WalkSummary};
+use wraith_files::{Kind, Tree, WalkEntry};
 use wraith_transport::SendStream;
 
-use super::SendOptions;
 use super::announced::Announced;
 use super::offered::Offered;
+use super::options::SendOptions;
 use super::peer::Peer;
 use super::pushes::{PushSelection, ToPush};
-use crate::cancel::Cancel;
+use super::survey::walk;
 use crate::error::TransferError;
 use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::manifest_order::ManifestOrder;
@@ -29,21 +28,6 @@ const BATCH_BYTES_FIRST: usize = 1024;
 
 /// Bytes of manifest written at once, later.
 const BATCH_BYTES_MAX: usize = 64 * 1024;
-
-/// Walks the tree for the counts of an offer.
-pub(crate) fn survey(paths: &[PathBuf], cancel: &Cancel) -> Result<WalkSummary, TransferError> {
-    let cancelled = cancel.clone();
-    let mut walk = walk(paths)?.stop_when(move || cancelled.is_cancelled());
-    walk.by_ref().for_each(drop);
-    if cancel.is_cancelled() {
-        return Err(TransferError::Cancelled { role: crate::Role::Sender });
-    }
-    Ok(*walk.summary())
-}
-
-fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
-    Walk::new(paths).map_err(|error| TransferError::Other { what: format!("cannot send {error}") })
-}
 
 /// Walks the tree and streams it. Sends the files to push to `chosen`.
 pub(super) fn write(

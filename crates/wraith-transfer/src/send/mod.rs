@@ -35,11 +35,13 @@ mod announced;
 mod books;
 mod delta;
 mod delta_requests;
+mod demand;
 mod large_file;
 mod ledger;
 mod manifest;
 mod negotiate;
 mod offered;
+mod options;
 mod parallel;
 mod peer;
 mod plan;
@@ -52,27 +54,20 @@ mod shared_serving;
 mod simulated;
 mod source;
 pub(crate) mod stream;
+mod survey;
 mod worker;
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Mutex, mpsc};
 
-use wraith_crypto::NodeId;
-use wraith_files::WalkSummary;
-use wraith_transport::{Connection, SendStream, block_on};
+use wraith_transport::Connection;
 
 use crate::buffer_pool::BufferPool;
-use crate::cancel::Cancel;
 use crate::control::ControlReader;
 use crate::error::{TransferError, close};
-use crate::events::{Event, Events};
+use crate::events::Event;
 use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
-use crate::message::Offer;
-use crate::parallel::ParallelConnections;
-use crate::progress::Progress;
-use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::role::Role;
 use crate::roots::Roots;
@@ -80,138 +75,16 @@ use crate::session::Session;
 use crate::stream_kind::StreamKind;
 use books::Books;
 use delta_requests::DeltaRequests;
-use negotiate::{Negotiated, negotiate, summary_of};
+use demand::Demand;
+use negotiate::{Negotiated, WORKERS, negotiate, terms};
 use offered::Offered;
-use parallel::Demand;
+pub use options::{SendOptions, SendReport};
 use peer::Peer;
 use plan::Decisions;
 use pushes::PushSelection;
 pub use sent_roots::SentRoots;
-use serving::{Answer, Terms};
+use serving::Answer;
 pub use source::StreamSource;
-
-/// Number of workers, each with its own data stream. One reads and hashes while the other waits for
-/// room, and small files are opened on two cores at once. More workers only help disks that are
-/// slow at one file and fast at many.
-const WORKERS: u64 = 2;
-
-/// Returns true if an identity, proved by the handshake, may use the capability.
-pub type Admits = Arc<dyn Fn(NodeId) -> bool + Send + Sync>;
-
-/// Options of [`serve`].
-pub struct SendOptions {
-    /// Files and directories; each keeps its own last name.
-    pub paths: Vec<PathBuf>,
-    /// Byte stream to send instead of the paths.
-    pub stream: Option<StreamSource>,
-    /// Capability secret of the ticket: only a receiver that presents it is served.
-    pub secret: [u8; 16],
-    /// Additional check of a receiver with the secret; `None` admits every such receiver.
-    pub admits: Option<Admits>,
-    /// Send only the differences of files of which the receiver has an old copy, if the receiver
-    /// supports that.
-    pub delta: bool,
-    /// Wait until all data is on the receiver's stable storage.
-    pub sync: bool,
-    /// Sender's identity required in the receipt; not checked if `None`.
-    pub node_id: Option<NodeId>,
-    /// Roots of files read for earlier connections; shared by all connections of an offer.
-    pub sent_roots: SentRoots,
-    /// Rate limit.
-    pub rate: Arc<Rate>,
-    /// Parallel connections for the chunks of large files.
-    pub parallel: ParallelConnections,
-    /// Live counters.
-    pub progress: Arc<Progress>,
-    /// Receives events.
-    pub events: Arc<dyn Events>,
-    /// Cancels the transfer from another thread.
-    pub cancel: Cancel,
-    /// Counts and sizes for the offer, once known.
-    survey: OnceLock<WalkSummary>,
-}
-
-impl SendOptions {
-    /// Creates options that report no events.
-    pub fn new(paths: Vec<PathBuf>, secret: [u8; 16]) -> Self {
-        Self {
-            paths,
-            stream: None,
-            secret,
-            admits: None,
-            delta: true,
-            sync: true,
-            node_id: None,
-            sent_roots: SentRoots::in_memory(&wraith_crypto::kdf::derive(
-                "wraith/1 sent marks of a process",
-                &secret,
-            )),
-            rate: Arc::default(),
-            parallel: ParallelConnections::default(),
-            progress: Arc::default(),
-            events: Arc::new(()),
-            cancel: Cancel::default(),
-            survey: OnceLock::new(),
-        }
-    }
-
-    /// Walks the tree without reading files, and keeps its counts for the offer of every [`serve`].
-    /// Call it before a receiver connects, so that the receiver need not wait. Fails if one of the
-    /// paths cannot be read.
-    pub fn survey(&self) -> Result<&WalkSummary, TransferError> {
-        if let Some(source) = &self.stream {
-            return Ok(self.survey.get_or_init(|| summary_of(source)));
-        }
-        if let Some(summary) = self.survey.get() {
-            return Ok(summary);
-        }
-        let summary = manifest::survey(&self.paths, &self.cancel)?;
-        Ok(self.survey.get_or_init(|| summary))
-    }
-}
-
-impl std::fmt::Debug for SendOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SendOptions").field("paths", &self.paths).finish_non_exhaustive()
-    }
-}
-
-/// Result of a transfer at the sender: everything the receiver wanted has arrived on its disk and
-/// is verified.
-#[derive(Clone, Debug)]
-pub struct SendReport {
-    /// The offer.
-    pub offer: Offer,
-    /// The receiver's signed receipt.
-    pub receipt: Receipt,
-    /// Identity of the receiver.
-    pub receiver: NodeId,
-    /// Number of files that were sent or found identical.
-    pub files: u64,
-    /// Their total bytes.
-    pub bytes: u64,
-    /// Bytes of file content sent over the connection.
-    pub bytes_moved: u64,
-    /// Bytes of all datagrams, in both directions.
-    pub wire_bytes: u64,
-    /// Number of connections that carried data.
-    pub connections: u64,
-    /// Number of files that could not be read, changed during reading, or that the receiver could
-    /// not keep.
-    pub failed: u64,
-    /// Number of files, folders and links missing from the offer. These are names that no receiver
-    /// would accept, folders that cannot be listed, and entries that appeared too late.
-    pub left_out: u64,
-    /// Number of sockets, pipes and devices, which have no content to send.
-    pub special: u64,
-}
-
-impl SendReport {
-    /// Returns [`TransferError::Partial`] if anything is missing.
-    pub fn outcome(&self) -> Result<(), TransferError> {
-        TransferError::partial(Role::Sender, self.failed, self.offer.files, self.left_out)
-    }
-}
 
 /// Serves one receiver and blocks until its receipt arrives or the transfer fails. After that, the
 /// connection is closed, with the reason for the receiver. [`SendOptions::cancel`] ends the
@@ -255,9 +128,9 @@ fn run(
     let offered = Offered::new(&books, terms(session, options, &offer));
     // A long manifest fills the receiver's window while its user decides.
     session.suspend_stall_check(true);
-    let manifest_stream = open(session, StreamKind::Manifest)?;
+    let manifest_stream = session.open_stream(&session.connection, StreamKind::Manifest)?;
     let data_streams: Result<Vec<_>, _> =
-        (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
+        (0..WORKERS).map(|_| session.open_stream(&session.connection, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
@@ -314,31 +187,6 @@ fn run(
         connections: session.used_connections(),
         offer,
     })
-}
-
-fn terms(session: &Session, options: &SendOptions, offer: &Offer) -> Terms {
-    Terms {
-        transfer_id: offer.transfer_id,
-        receiver: session.connection.peer(),
-        sender: options.node_id,
-        delta: options.delta,
-    }
-}
-
-/// Opens a stream of this kind.
-fn open(session: &Session, kind: StreamKind) -> Result<SendStream, TransferError> {
-    open_on(session, &session.connection, kind)
-}
-
-fn open_on(
-    session: &Session,
-    connection: &Connection,
-    kind: StreamKind,
-) -> Result<SendStream, TransferError> {
-    let opened = session.wait(connection.open_stream());
-    let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
-    block_on(stream.write_all(&[kind.byte()])).map_err(|error| session.write_failed(error))?;
-    Ok(stream)
 }
 
 /// Handles the receiver's messages up to its receipt.

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use super::delta_requests::DeltaRequests;
-use super::parallel::Demand;
+use super::demand::Demand;
 use crate::buffer_pool::BufferPool;
 use crate::control::ControlWriter;
 use crate::parallel::ParallelConnections;

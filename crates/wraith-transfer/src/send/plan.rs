@@ -211,6 +211,13 @@ mod tests {
         Span { first, count }
     }
 
+    /// Wants chunks of `entry`, and the next one unless it has a root.
+    fn part_and_compare(entry: u64) -> Want {
+        let parts = vec![Part { entry, chunks: vec![span(1, 2)] }];
+        let compare = vec![Compare { entry: entry + 1, root: [9; 32] }];
+        Want { parts, compare, ..Want::default() }
+    }
+
     fn taken(plan: &mut Plan<Item>) -> Vec<(u32, Wanted, bool)> {
         let jobs = plan.take(|_| true).into_iter();
         jobs.map(|job| (job.entry, job.wanted, job.delta)).collect()
@@ -219,13 +226,8 @@ mod tests {
     #[test]
     fn wanted_entries_come_out_in_order_and_the_others_are_dropped() {
         let mut plan = plan(&[Some(1), None, Some(2), Some(3 * CHUNK), Some(4), Some(5)]);
-        let want = Want {
-            upto: 5,
-            whole: vec![span(0, 1), span(2, 1)],
-            parts: vec![Part { entry: 3, chunks: vec![span(1, 2)] }],
-            compare: vec![Compare { entry: 4, root: [9; 32] }],
-            ..Want::default()
-        };
+        let whole = vec![span(0, 1), span(2, 1)];
+        let want = Want { upto: 5, whole, ..part_and_compare(3) };
         let passed = plan.decide(&want, |_| None).unwrap().passed;
         assert!(matches!(passed[..], [Passed { entry: 1, exception: None, .. }]), "{passed:?}");
         let chunks: IntervalSet = std::iter::once(1..3).collect();
@@ -322,14 +324,8 @@ mod tests {
     fn a_file_with_an_old_copy_is_wanted_as_a_delta() {
         let size = Some(crate::limits::DELTA_BYTES_MIN);
         let mut plan = plan(&[size, size, size, size]);
-        let want = Want {
-            upto: 4,
-            whole: vec![span(0, 2)],
-            parts: vec![Part { entry: 2, chunks: vec![span(1, 2)] }],
-            compare: vec![Compare { entry: 3, root: [9; 32] }],
-            delta: vec![1, 2, 3],
-            ..Want::default()
-        };
+        let (whole, delta) = (vec![span(0, 2)], vec![1, 2, 3]);
+        let want = Want { upto: 4, whole, delta, ..part_and_compare(2) };
         plan.decide(&want, |_| None).unwrap();
         let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use wraith_files::Root;
 
 use crate::lock::lock;
-use crate::roots::{FileId, ROOTS_MAX, RecordLog, Roots};
+use crate::roots::{FileId, ROOTS_MAX, RecordLog, Roots, boot_id};
 
 /// Bytes of a hash: 8 on disk, and about 18 in memory.
 const MARK_BYTES: usize = 8;
@@ -52,7 +52,7 @@ impl SentRoots {
     }
 
     fn with(key: &[u8; 32], marks: Marks) -> Self {
-        let material = [&key[..], &crate::boot_id()].concat();
+        let material = [&key[..], &boot_id()].concat();
         let key = wraith_crypto::kdf::derive("wraith/1 sent mark", &material);
         Self(Arc::new(Inner { key, state: Mutex::new(marks) }))
     }

@@ -11,8 +11,9 @@ use wraith_files::Tree;
 use wraith_transport::{SendStream, block_on};
 
 use super::ledger::EntryLedger;
+use super::negotiate::{Negotiated, terms};
+use super::options::{SendOptions, SendReport};
 use super::source::{NextPiece, StreamSource};
-use super::{Negotiated, SendOptions, SendReport, open, terms};
 use crate::error::{TransferError, close};
 use crate::events::Event;
 use crate::exception::FileStatus;
@@ -52,7 +53,7 @@ pub(super) fn run(
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
     options.progress.set_current(&source.name());
-    let stream = open(session, StreamKind::Bytes)?;
+    let stream = session.open_stream(&session.connection, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
     let (sending, reader) = (&sending, &mut negotiated.reader);
     let mut receipt = None;

@@ -2,7 +2,6 @@
 //! file gets its name, or the receiver records the reason why it lacks the file (an exception).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, UncommittedFile};
 
@@ -53,7 +52,7 @@ impl Incoming {
         }
         let part = body.part.take();
         if part.is_some() {
-            assembly.open_files.fetch_sub(1, Relaxed);
+            assembly.end_part();
         }
         match end.ending {
             Ending::Complete => {
@@ -140,7 +139,7 @@ impl Incoming {
         mut content: UncommittedFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        if assembly.sync {
+        if assembly.uses().sync {
             assembly.naming.push(Complete { file: Arc::clone(self), content, root });
             return Ok(());
         }

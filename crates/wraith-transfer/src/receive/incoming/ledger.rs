@@ -63,6 +63,8 @@ struct Share {
     /// Its end. The chunks include `stated`.
     end: Option<FileEnd>,
     has_left: bool,
+    /// True once it sent other bytes than it announced.
+    has_lied: bool,
 }
 
 impl Share {
@@ -114,6 +116,7 @@ impl ChunkLedger {
     pub(super) fn refuse(&mut self, peer: PeerId, chunks: Range<u64>) {
         let share = self.share_mut(peer).expect("a claim names a share");
         share.claimed -= chunks.end - chunks.start;
+        share.has_lied = true;
         self.wanted.insert(chunks);
         self.leave(peer);
     }
@@ -150,6 +153,11 @@ impl ChunkLedger {
         }
     }
 
+    /// Returns true once a chunk of `peer` was refused.
+    pub(super) fn has_lied(&self, peer: PeerId) -> bool {
+        self.share(peer).is_some_and(|share| share.has_lied)
+    }
+
     /// Returns true if `peer` still owes chunks.
     pub(super) fn owes(&self, peer: PeerId) -> bool {
         self.share(peer).is_some_and(|share| !share.owed.is_empty())
@@ -182,6 +190,7 @@ impl ChunkLedger {
                 stated: 0,
                 end: None,
                 has_left: false,
+                has_lied: false,
             });
         }
         self.share_mut(peer).expect("it was just made")
@@ -209,6 +218,15 @@ mod tests {
         ledger
     }
 
+    /// A ledger of four chunks that A owes, of which it sent three, and ended with `stated`.
+    fn ended_by_a(stated: u64) -> ChunkLedger {
+        let mut ledger = ledger(4);
+        ledger.ask(A, 0..4);
+        assert!(ledger.claim(A, 0..3));
+        ledger.end(A, complete(stated));
+        ledger
+    }
+
     fn complete(chunks: u64) -> FileEnd {
         FileEnd { ending: Ending::Complete, chunks, root: [1; 32] }
     }
@@ -231,10 +249,7 @@ mod tests {
 
     #[test]
     fn an_end_is_settled_once_its_chunks_are_written() {
-        let mut ledger = ledger(4);
-        ledger.ask(A, 0..4);
-        assert!(ledger.claim(A, 0..3));
-        ledger.end(A, complete(4));
+        let mut ledger = ended_by_a(4);
         assert_eq!(ledger.settled(A), Settled::Pending);
         assert!(ledger.claim(A, 3..4));
         ledger.written(A, 3);
@@ -247,11 +262,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_sends_more_than_it_states_is_found_out() {
-        let mut ledger = ledger(4);
-        ledger.ask(A, 0..4);
-        assert!(ledger.claim(A, 0..3));
-        ledger.end(A, complete(2));
-        assert_eq!(ledger.settled(A), Settled::Excess);
+        assert_eq!(ended_by_a(2).settled(A), Settled::Excess);
     }
 
     #[test]
@@ -282,7 +293,7 @@ mod tests {
         ledger.ask(A, 0..4);
         assert!(ledger.claim(A, 1..2));
         ledger.refuse(A, 1..2);
-        assert!(!ledger.claim(A, 2..3));
+        assert!(!ledger.claim(A, 2..3) && ledger.has_lied(A));
         assert_eq!(ledger.ask(B, 0..4), set(0..4));
         assert_eq!(ledger.only_peer(), None, "nothing of it is used");
     }

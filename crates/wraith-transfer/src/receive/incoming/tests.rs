@@ -1,19 +1,19 @@
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
 use proptest::prelude::*;
 use tracing::Span;
-use wraith_files::{Entry, Kind, Mtime, TargetDir, Tree, small_root};
+use wraith_crypto::NodeId;
+use wraith_files::{CHUNK_BYTES, Entry, Kind, Mtime, TargetDir, Tree, small_root};
 
 use super::*;
 use crate::content_digest::ContentDigest;
+use crate::limits::OPEN_FILES_MAX;
 use crate::progress::Progress;
+use crate::receipt::Receipt;
+use crate::receive::assembly::{Assembly, Uses};
 use crate::receive::books::Books;
 use crate::receive::completed_files::CompletedFiles;
-use crate::receive::delta_files::DeltaFiles;
 use crate::receive::name_rules::NameRules;
-use crate::receive::naming::Naming;
 use crate::receive::preview::Conflicts;
-use crate::receive::renamed_folders::RenamedFolders;
+use crate::record::Ending;
 
 const A: PeerId = PeerId(0);
 const B: PeerId = PeerId(1);
@@ -45,20 +45,10 @@ fn with_assembly<T>(act: impl FnOnce(&Assembly<'_>, &std::path::Path) -> T) -> T
     let target = TargetDir::open(dir.path()).unwrap();
     let (progress, span, part_key) = (Progress::default(), Span::none(), [2; 32]);
     let books = Books::new(&(), &progress, &span);
-    let assembly = Assembly {
-        books: &books,
-        target: &target,
-        part_key,
-        names: NameRules::new(Conflicts::default()),
-        completed: CompletedFiles::open(&target, &[1; 16], &part_key, b"boot").unwrap(),
-        renamed: RenamedFolders::look(&target, &[1; 16], &part_key),
-        naming: Naming::new(),
-        uses_old_copies: false,
-        deltas: DeltaFiles::default(),
-        sync: false,
-        open_files: AtomicU64::new(0),
-        stopped: AtomicBool::new(false),
-    };
+    let completed = CompletedFiles::open(&target, &[1; 16], &part_key, b"boot").unwrap();
+    let names = NameRules::new(Conflicts::default());
+    let keys = (&[1; 16], part_key);
+    let assembly = Assembly::new(&books, &target, keys, names, completed, Uses::default());
     act(&assembly, dir.path())
 }
 
@@ -91,9 +81,11 @@ fn assert_complete(assembly: &Assembly<'_>, dir: &std::path::Path, file: &Incomi
     assert!(std::fs::read(dir.join("file")).unwrap() == content());
     let mut contents = ContentDigest::new();
     contents.add(0, &small_root(&content()));
-    assert_eq!(assembly.books.contents_digest(), contents.digest());
-    assert_eq!(assembly.books.counts.moved.load(Relaxed), 1);
-    assert_eq!(assembly.open_files.load(Relaxed), 0);
+    let receipt = assembly.books.receipt(Receipt::unsigned([0; 16], NodeId([0; 32]), 0));
+    assert_eq!(receipt.contents, contents.digest());
+    assert_eq!((receipt.verified, receipt.bytes), (1, content().len() as u64));
+    // All part files are closed.
+    assert!((0..OPEN_FILES_MAX).all(|_| assembly.begin_part()) && !assembly.begin_part());
 }
 
 /// What the second peer does with its share.
@@ -210,7 +202,8 @@ fn a_lie_that_only_the_root_shows_is_blamed_on_a_peer_that_sent_everything() {
         shared.ask(B, 3..CHUNKS);
         send_all(&shared, A, 0..3, false).unwrap();
         send_all(&shared, B, 3..CHUNKS, true).unwrap();
-        assert_eq!(assembly.books.counts.failed.load(Relaxed), 1, "any of them may have lied");
+        let [.., failed] = assembly.books.totals();
+        assert_eq!(failed, 1, "any of them may have lied");
         let of_b = file(bytes.len());
         let blamed = send_all(&of_b, B, 0..CHUNKS, true);
         assert!(matches!(blamed, Err(TransferError::Verification { .. })), "{blamed:?}");
