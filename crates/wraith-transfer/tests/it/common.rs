@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -212,7 +213,10 @@ pub fn transfer_with_check(folders: &Folders) -> (ReceiveReport, u64) {
     options.progress = Arc::clone(&progress);
     let is_over = AtomicBool::new(false);
     let (received, seen) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| {
+        let (started, start) = channel();
+        let (progress, is_over) = (&progress, &is_over);
+        let watching = scope.spawn(move || {
+            started.send(()).unwrap();
             let mut seen = Vec::new();
             while !is_over.load(Relaxed) {
                 seen.extend(progress.checked());
@@ -220,6 +224,7 @@ pub fn transfer_with_check(folders: &Folders) -> (ReceiveReport, u64) {
             }
             seen
         });
+        start.recv().unwrap();
         let (sent, received) = transfer_over(link(), &send, options);
         is_over.store(true, Relaxed);
         assert_eq!(sent.unwrap().failed, 0);

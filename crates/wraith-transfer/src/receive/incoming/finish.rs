@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, UncommittedFile};
+use wraith_files::{Committed, Error, Outcome, PartFile, UncommittedFile};
 
 use super::ledger::{FileEnd, PeerId, Settled};
 use super::{Body, Incoming};
@@ -64,7 +64,8 @@ impl Incoming {
                 let path = self.local.copy.as_ref().unwrap_or(&entry.path);
                 assembly.target.keep_existing(path);
                 assembly.books.enter_root(self.entry, &end.root);
-                self.verified(assembly, FileStatus::AlreadyHere, end.root, path);
+                let file = (self.entry, &self.placed);
+                assembly.books.verified(file, FileStatus::AlreadyHere, end.root, path);
             }
             Ending::Different => {
                 assembly.books.excepted(self.entry, &self.placed, Exception::Skipped, None);
@@ -179,24 +180,12 @@ impl Incoming {
         if committed.outcome == Outcome::Renamed {
             assembly.note_rename(&self.placed, &committed.path);
         }
+        let (books, file) = (assembly.books, (self.entry, &self.placed));
         match committed.outcome {
-            Outcome::Skipped => {
-                assembly.books.lacks(self.entry, &self.placed, Exception::Skipped, Some(root));
-            }
-            _ => self.verified(assembly, FileStatus::Done, root, &committed.path),
+            Outcome::Skipped => books.lacks(file.0, file.1, Exception::Skipped, Some(root)),
+            _ => books.verified(file, FileStatus::Done, root, &committed.path),
         }
         Ok(())
-    }
-
-    /// Reports the file at `path` as verified with this root, which is already in the digest.
-    fn verified(
-        &self,
-        assembly: &Assembly<'_>,
-        status: FileStatus,
-        root: [u8; 32],
-        path: &RelPath,
-    ) {
-        assembly.books.verified((self.entry, &self.placed), status, root, path);
     }
 
     /// Handles a disk error for the file with this root. Returns an error if other files would be
