@@ -20,6 +20,7 @@ use wraith_core::streams::Read;
 use wraith_core::{CloseReason, Connection, Event, Role, StreamError, StreamId, Time};
 
 use crate::pattern::Pattern;
+use crate::world::Party;
 
 /// Code of a reset within a request.
 const RESET_CODE: u64 = 0x101;
@@ -154,9 +155,10 @@ enum SendState {
     Done,
 }
 
-impl Application {
-    /// Creates one side of `plan`, before the handshake. Both sides need the same `seed`.
-    pub fn new(role: Role, seed: u64, plan: Arc<Exchange>) -> Self {
+impl Party for Application {
+    type Plan = Arc<Exchange>;
+
+    fn new(role: Role, seed: u64, plan: Arc<Exchange>) -> Self {
         Self {
             role,
             seed,
@@ -176,6 +178,79 @@ impl Application {
         }
     }
 
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
+        assert!(self.closed.is_none(), "{event:?} after Closed");
+        match event {
+            Event::Connected => {
+                assert!(self.started.replace(now).is_none(), "connected twice");
+                self.send_datagrams(connection);
+            }
+            Event::StreamOpened(id) => self.on_opened(id),
+            Event::StreamLimitRaised => {}
+            Event::Readable(id) => drop(self.readable.insert(id)),
+            Event::Writable(id) => drop(self.writable.insert(id)),
+            Event::Acked(id) => {
+                let stream = self.streams.get_mut(&id).expect("acked a stream never opened");
+                if stream.sending != SendState::Done {
+                    assert_eq!(stream.sending, SendState::Finished, "stream {id} acked too early");
+                }
+                stream.sending = SendState::Done;
+                self.count(id);
+            }
+            Event::Stopped { id, code } => self.on_stopped(connection, id, code),
+            Event::Reset { id, code } => self.on_reset(id, code),
+            Event::Datagram(bytes) => {
+                let pattern = Pattern::new(self.seed, DATAGRAM_PATTERN);
+                assert!(pattern.is_at(0, &bytes) && bytes.len() == DATAGRAM_BYTES);
+                self.datagrams_received += 1;
+                assert!(self.datagrams_received <= self.plan.datagrams, "a datagram too many");
+            }
+            Event::PathChanged { .. } => self.path_changes += 1,
+            Event::PeerCandidates(_) => {}
+            Event::MigrationFailed { .. } => self.moves_failed += 1,
+            Event::ObservedAddress(address) => self.observed.push(address),
+            Event::Closed(reason) => self.closed = Some(reason),
+        }
+    }
+
+    fn drive(&mut self, now: Time, connection: &mut Connection) {
+        if self.closed.is_some() || self.started.is_none() {
+            return;
+        }
+        // A stream that completes allows another one; the end of a request begins a response.
+        loop {
+            let completed = self.completed;
+            while self.wants_stream() {
+                let Some(id) = connection.open_stream() else { break };
+                let expected = StreamId::new(self.role, self.streams.len() as u64);
+                assert_eq!(id, expected, "streams are numbered in order");
+                self.add(id);
+            }
+            for id in std::mem::take(&mut self.writable) {
+                self.write(connection, id);
+            }
+            self.wake = None;
+            for id in std::mem::take(&mut self.readable) {
+                self.read(now, connection, id);
+            }
+            if self.completed == completed && self.writable.is_empty() {
+                break;
+            }
+        }
+    }
+
+    fn wants_driving(&self, now: Time) -> bool {
+        self.wants_stream()
+            || !self.writable.is_empty()
+            || (!self.readable.is_empty() && self.wake.is_none_or(|wake| wake <= now))
+    }
+
+    fn wake(&self) -> Option<Time> {
+        self.wake.filter(|_| self.closed.is_none())
+    }
+}
+
+impl Application {
     /// Returns the role of this side.
     pub fn role(&self) -> Role {
         self.role
@@ -194,11 +269,6 @@ impl Application {
     /// Returns the reason of the connection's end, if it has ended.
     pub fn closed(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
-    }
-
-    /// Returns the time at which the party wants to be driven without an event.
-    pub fn wake(&self) -> Option<Time> {
-        self.wake.filter(|_| self.closed.is_none())
     }
 
     /// Returns the number of bytes read so far.
@@ -236,76 +306,6 @@ impl Application {
             format!("{id}: {sending:?} {written}/{write_len}, {reading} {read}/{read_len}")
         });
         unopened.into_iter().chain(open).collect()
-    }
-
-    /// Records an event; [`Self::drive`] acts on it.
-    pub fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
-        assert!(self.closed.is_none(), "{event:?} after Closed");
-        match event {
-            Event::Connected => {
-                assert!(self.started.replace(now).is_none(), "connected twice");
-                self.send_datagrams(connection);
-            }
-            Event::StreamOpened(id) => self.on_opened(id),
-            Event::StreamLimitRaised => {}
-            Event::Readable(id) => drop(self.readable.insert(id)),
-            Event::Writable(id) => drop(self.writable.insert(id)),
-            Event::Acked(id) => {
-                let stream = self.streams.get_mut(&id).expect("acked a stream never opened");
-                if stream.sending != SendState::Done {
-                    assert_eq!(stream.sending, SendState::Finished, "stream {id} acked too early");
-                }
-                stream.sending = SendState::Done;
-                self.count(id);
-            }
-            Event::Stopped { id, code } => self.on_stopped(connection, id, code),
-            Event::Reset { id, code } => self.on_reset(id, code),
-            Event::Datagram(bytes) => {
-                let pattern = Pattern::new(self.seed, DATAGRAM_PATTERN);
-                assert!(pattern.is_at(0, &bytes) && bytes.len() == DATAGRAM_BYTES);
-                self.datagrams_received += 1;
-                assert!(self.datagrams_received <= self.plan.datagrams, "a datagram too many");
-            }
-            Event::PathChanged { .. } => self.path_changes += 1,
-            Event::PeerCandidates(_) => {}
-            Event::MigrationFailed { .. } => self.moves_failed += 1,
-            Event::ObservedAddress(address) => self.observed.push(address),
-            Event::Closed(reason) => self.closed = Some(reason),
-        }
-    }
-
-    /// Opens, writes and reads as far as possible now.
-    pub fn drive(&mut self, now: Time, connection: &mut Connection) {
-        if self.closed.is_some() || self.started.is_none() {
-            return;
-        }
-        // A stream that completes allows another one; the end of a request begins a response.
-        loop {
-            let completed = self.completed;
-            while self.wants_stream() {
-                let Some(id) = connection.open_stream() else { break };
-                let expected = StreamId::new(self.role, self.streams.len() as u64);
-                assert_eq!(id, expected, "streams are numbered in order");
-                self.add(id);
-            }
-            for id in std::mem::take(&mut self.writable) {
-                self.write(connection, id);
-            }
-            self.wake = None;
-            for id in std::mem::take(&mut self.readable) {
-                self.read(now, connection, id);
-            }
-            if self.completed == completed && self.writable.is_empty() {
-                break;
-            }
-        }
-    }
-
-    /// Returns whether there is work without an event: an unopened stream, or a postponed read.
-    pub fn wants_driving(&self, now: Time) -> bool {
-        self.wants_stream()
-            || !self.writable.is_empty()
-            || (!self.readable.is_empty() && self.wake.is_none_or(|wake| wake <= now))
     }
 
     fn wants_stream(&self) -> bool {

@@ -4,7 +4,8 @@
 //! - [`link`]: the boxes of a path. Sans-IO, usable without the rest.
 //! - [`World`]: endpoints, links, and the loop that advances the time.
 //! - [`internet`]: hosts behind NATs, relays, and the paths between them.
-//! - [`Exchange`] and [`Application`]: the data that endpoints exchange.
+//! - [`Exchange`] and [`Application`]: the data that endpoints exchange. A [`Party`] of the caller
+//!   takes the place of the application, to run another protocol.
 //! - [`Scenario`]: a test as a list of boxes with a limit on its completion time.
 //! - [`swarm`]: thousands of scenarios drawn from seeds.
 #![forbid(unsafe_code)]
@@ -29,4 +30,4 @@ pub use pattern::Pattern;
 pub use rng::Rng;
 pub use scenario::{DONE_CODE, NAT_ADDRESS, Outcome, Scenario};
 pub use swarm::{scenario_of, swarm};
-pub use world::{Driver, NodeIndex, World};
+pub use world::{Driver, NodeIndex, Party, World};

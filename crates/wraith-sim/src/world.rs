@@ -7,9 +7,9 @@
 //! [`World::fingerprint`] lets a test compare them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
@@ -24,7 +24,7 @@ use crate::flood::Flood;
 use crate::forwarder::{self, Forwarder};
 use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
-use crate::{Application, Exchange, Rng};
+use crate::{Application, Rng};
 
 /// Buffer length for `poll_transmit`: the largest UDP datagram, or a full GSO batch.
 const TRANSMIT_BYTES: usize = 64 * 1024;
@@ -56,14 +56,35 @@ pub struct Driver {
     pub late_by: Duration,
 }
 
+/// One side of a connection: the program that uses it. It is driven by events only.
+pub trait Party: Debug {
+    /// What the two sides of a connection do.
+    type Plan: Clone + Debug;
+
+    /// Creates one side of `plan`, before the handshake. Both sides get the same `seed`.
+    fn new(role: Role, seed: u64, plan: Self::Plan) -> Self;
+
+    /// Records an event; [`Self::drive`] acts on it.
+    fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event);
+
+    /// Opens, writes and reads as far as possible now.
+    fn drive(&mut self, now: Time, connection: &mut Connection);
+
+    /// Returns whether there is work without an event.
+    fn wants_driving(&self, now: Time) -> bool;
+
+    /// Returns the time at which the party wants to be driven without an event.
+    fn wake(&self) -> Option<Time>;
+}
+
 /// Endpoints, links, and the time; see the module.
 #[derive(Debug)]
-pub struct World {
+pub struct World<P: Party = Application> {
     seed: u64,
     now: Time,
-    nodes: Vec<Node>,
+    nodes: Vec<Node<P>>,
     wires: Vec<Wire>,
-    plans: HashMap<(NodeIndex, NodeId), Arc<Exchange>>,
+    plans: HashMap<(NodeIndex, NodeId), P::Plan>,
     injected: BTreeMap<(Time, u64), (Destination, Datagram)>,
     injections: u64,
     replays_from: Option<SocketAddr>,
@@ -78,11 +99,11 @@ pub struct World {
 }
 
 #[derive(Debug)]
-struct Node {
+struct Node<P> {
     endpoint: Endpoint,
     address: SocketAddr,
     id: NodeId,
-    parties: BTreeMap<ConnectionHandle, Application>,
+    parties: BTreeMap<ConnectionHandle, P>,
     checks: Checks,
     wake: Option<Time>,
     clock: HostClock,
@@ -92,7 +113,7 @@ struct Node {
     learned: HashMap<SocketAddr, usize>,
 }
 
-impl Node {
+impl<P> Node<P> {
     /// Returns the time at which the endpoint is driven next.
     fn due(&self) -> Option<Time> {
         self.wake.map(|at| self.clock.awake_at(at))
@@ -114,8 +135,15 @@ struct Wire {
 }
 
 impl World {
-    /// Creates an empty world at time zero.
+    /// Creates an empty world at time zero, whose parties exchange data by a plan.
     pub fn new(seed: u64) -> Self {
+        Self::with_parties(seed)
+    }
+}
+
+impl<P: Party> World<P> {
+    /// Creates an empty world at time zero, for parties of the caller.
+    pub fn with_parties(seed: u64) -> Self {
         Self {
             seed,
             now: Time::ZERO,
@@ -205,8 +233,13 @@ impl World {
     }
 
     /// Connects `a` to `b`; both play their side of `plan`.
-    pub fn connect(&mut self, a: NodeIndex, b: NodeIndex, plan: Exchange) -> ConnectionHandle {
-        let plan = Arc::new(plan);
+    pub fn connect(
+        &mut self,
+        a: NodeIndex,
+        b: NodeIndex,
+        plan: impl Into<P::Plan>,
+    ) -> ConnectionHandle {
+        let plan = plan.into();
         let (remote, peer) = (self.nodes[b.0].address, self.nodes[b.0].id);
         let node = &mut self.nodes[a.0];
         let handle = node
@@ -214,7 +247,7 @@ impl World {
             .connect(self.now, remote, peer, &AccessKey::public(peer))
             .expect("a valid NodeId");
         node.checks.on_validated(remote.into());
-        let party = Application::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
+        let party = P::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
         node.parties.insert(handle, party);
         self.plans.insert((b, node.id), plan);
         self.drain(a);
@@ -300,7 +333,7 @@ impl World {
     }
 
     /// Returns the parties at `node`.
-    pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &Application> {
+    pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &P> {
         self.nodes[node.0].parties.values()
     }
 
@@ -474,7 +507,7 @@ impl World {
         }
         let timeout = node.endpoint.poll_timeout();
         node.checks.on_drained(self.now, timeout);
-        let wakes = node.parties.values().filter_map(Application::wake);
+        let wakes = node.parties.values().filter_map(Party::wake);
         let late = self.driver_rng.up_to(self.driver.late_by);
         node.wake = timeout.into_iter().chain(wakes).min().map(|at| at + late);
         node.has_input = false;
@@ -502,7 +535,7 @@ impl World {
             node.parties.entry(handle).or_insert_with(|| {
                 let plan = self.plans.get(&(index, peer));
                 let plan = plan.expect("an incoming connection without an initiator").clone();
-                Application::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
+                P::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
             });
         }
         let party = node.parties.get_mut(&handle).expect("the first event is Connected");

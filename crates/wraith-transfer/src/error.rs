@@ -235,6 +235,12 @@ fn reason(why: &str) -> String {
 }
 
 impl TransferError {
+    /// Returns the error of a thread that ends because the transfer is over. It is ignored; the
+    /// reason was recorded before.
+    pub(crate) fn stopped() -> Self {
+        Self::Other { what: "stopped".into() }
+    }
+
     /// Returns an error if entries are missing although the transfer is complete.
     pub(crate) fn partial(role: Role, failed: u64, files: u64, left_out: u64) -> Result<(), Self> {
         match (failed, left_out) {

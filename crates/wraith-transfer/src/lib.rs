@@ -47,6 +47,7 @@ mod receive;
 pub mod record;
 mod record_buffer;
 mod role;
+mod roots;
 mod send;
 mod session;
 mod stream_kind;
@@ -73,21 +74,6 @@ pub use send::{SendOptions, SendReport, SentRoots, StreamSource, serve};
 pub use stream_kind::StreamKind;
 pub use wraith_files::{Change, Entry, Kind, OnConflict, RelPath, Root, Tree};
 pub use wraith_transport::Addr;
-
-/// Returns an identifier of the current boot of this machine. If the system has no boot ID, returns
-/// a value that never repeats, so that no mark is ever valid.
-fn boot_id() -> Vec<u8> {
-    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
-    })
-}
-
-/// Derives the transfer ID from the capability secret (SPEC §10.3).
-fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
-    let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
-    *id.first_chunk().expect("a key has 32 bytes")
-}
 
 /// The README example, compiled as a doc test.
 #[cfg(doctest)]

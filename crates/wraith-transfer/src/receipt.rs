@@ -76,6 +76,12 @@ pub struct Receipt {
 pub struct Forged;
 
 impl Receipt {
+    /// Returns an unsigned receipt of this time, without entries.
+    pub(crate) fn unsigned(transfer_id: [u8; 16], sender: NodeId, unix_seconds: u64) -> Self {
+        let zeros = Self::from_bytes(&[0; RECEIPT_BYTES]).expect("a receipt has this length");
+        Self { transfer_id, sender, unix_seconds, ..zeros }
+    }
+
     /// Fills in the signature.
     pub(crate) fn signed(mut self, identity: &SecretIdentity) -> Self {
         self.signature = identity.sign(&self.signed_bytes());
@@ -162,21 +168,18 @@ impl Receipt {
     }
 
     pub(crate) fn from_body(body: &ReceiptBody) -> Self {
-        let ReceiptBody { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } =
-            *body;
-        let ReceiptBody { unix_seconds, signature, durability, .. } = *body;
         Self {
-            transfer_id,
+            transfer_id: body.transfer_id,
             sender: NodeId(body.sender),
-            manifest,
-            contents,
-            verified,
-            kept,
-            failed,
-            bytes,
-            unix_seconds,
-            durability_number: durability,
-            signature,
+            manifest: body.manifest,
+            contents: body.contents,
+            verified: body.verified,
+            kept: body.kept,
+            failed: body.failed,
+            bytes: body.bytes,
+            unix_seconds: body.unix_seconds,
+            durability_number: body.durability,
+            signature: body.signature,
         }
     }
 }
@@ -194,19 +197,10 @@ mod tests {
     #[test]
     fn a_receipt_is_read_as_it_was_written_and_any_other_length_is_none() {
         let identity = SecretIdentity::from_seed([1; 32]);
-        let receipt = Receipt {
-            transfer_id: [1; 16],
-            sender: NodeId([9; 32]),
-            manifest: [2; 32],
-            contents: [3; 32],
-            verified: 4,
-            kept: 5,
-            failed: 6,
-            bytes: 7,
-            unix_seconds: 8,
-            durability_number: None,
-            signature: [0; 64],
-        };
+        let numbers = Receipt::unsigned([1; 16], NodeId([9; 32]), 8);
+        let (manifest, contents) = ([2; 32], [3; 32]);
+        let numbers = Receipt { verified: 4, kept: 5, failed: 6, bytes: 7, ..numbers };
+        let receipt = Receipt { manifest, contents, ..numbers };
         for (durability_number, more) in [(None, 0), (Some(Durability::OnDisk as u8), 1)] {
             let receipt = Receipt { durability_number, ..receipt.clone() }.signed(&identity);
             let bytes = receipt.to_bytes();

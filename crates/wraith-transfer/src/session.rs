@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 use tracing::{Span, debug, info};
 use wraith_core::CloseReason;
 use wraith_transport::{
-    Connection, ConnectionStats, Endpoint, ReadError, ReadExactError, WriteError, block_on,
-    block_on_timeout,
+    Connection, ConnectionStats, Endpoint, ReadError, ReadExactError, SendStream, WriteError,
+    block_on, block_on_timeout,
 };
 
 use crate::cancel::{Cancel, CancelSubscription};
@@ -30,6 +30,7 @@ use crate::lock::lock;
 use crate::lost_reason::LostReason;
 use crate::message::Offer;
 use crate::role::Role;
+use crate::stream_kind::StreamKind;
 
 /// Interval of the stall check: the maximum delay in detecting a stall.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -276,6 +277,19 @@ impl SessionState {
         self.moved.fetch_add(n, Relaxed);
     }
 
+    /// Opens a stream of this kind on one of the connections.
+    pub(crate) fn open_stream(
+        &self,
+        connection: &Connection,
+        kind: StreamKind,
+    ) -> Result<SendStream, TransferError> {
+        let opened = self.wait(connection.open_stream());
+        let (mut stream, _unused) = opened.map_err(|reason| self.lost(&reason))?;
+        let written = block_on(stream.write_all(&[kind.byte()]));
+        written.map_err(|error| self.write_failed(error))?;
+        Ok(stream)
+    }
+
     /// Suspends or resumes stall detection, for example while a user is being asked.
     pub(crate) fn suspend_stall_check(&self, stall_suspended: bool) {
         self.stall_suspended.store(stall_suspended, Relaxed);
@@ -376,7 +390,7 @@ impl SessionState {
     /// ignored; the reason was recorded before.
     pub(crate) fn stopped(&self) -> TransferError {
         debug_assert!(self.is_over());
-        TransferError::Other { what: "stopped".into() }
+        TransferError::stopped()
     }
 
     /// Returns an error for a violation of SPEC section 10 by the peer.

@@ -14,7 +14,7 @@ use wraith_crypto::identity::{NodeId, SecretIdentity};
 use super::Realm;
 use crate::checks::{Checks, OUTPUTS_MAX};
 use crate::link::{Datagram, Path};
-use crate::{Application, Rng};
+use crate::{Application, Party, Rng};
 
 /// Represents relays on access lines; the port is the relay's number.
 pub(super) const RELAY_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1));

@@ -38,7 +38,7 @@ pub use nat::{Behaviour, EndpointDependence, Nat, PortAllocation};
 pub use traversal::{Network, Report, matrix, traverse, traverse_with};
 
 use crate::link::{Datagram, Hops, Path};
-use crate::{Application, Exchange, Rng};
+use crate::{Application, Exchange, Party, Rng};
 use host::{Host, Interface, RELAY_IP};
 
 /// Maximum number of gateways on the path of one datagram: two up, two down, and hairpins.

@@ -163,6 +163,12 @@ impl Message {
     }
 }
 
+/// Derives the transfer ID from the capability secret (SPEC §10.3).
+pub(crate) fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
+    let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
+    *id.first_chunk().expect("a key has 32 bytes")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

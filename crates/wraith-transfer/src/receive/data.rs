@@ -1,11 +1,17 @@
 //! A data stream at the receiver: parses, verifies and writes records in place, from the receive
 //! buffers.
 
+use std::sync::Arc;
+
 use wraith_core::RecvSlice;
+use wraith_files::Root;
 use wraith_transport::{ReadError, RecvStream, block_on};
 
-use super::Receiving;
-use super::delta_records::{receive_patch, receive_proofs, receive_sketch};
+use super::assembly::Assembly;
+use super::delta_files::Description;
+use super::delta_records::receive_patch;
+use super::incoming::Incoming;
+use super::peer::Peer;
 use crate::error::TransferError;
 use crate::limits::STALL_BYTES;
 use crate::record::{HEADER_BYTES_MAX, Header};
@@ -17,28 +23,47 @@ use crate::stream_kind::StreamKind;
 const WAKE_BYTES: usize = STALL_BYTES as usize;
 
 /// Handles records until the connection ends.
-pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(), TransferError> {
-    let mut records = Records { receiving, stream, buffer: RecordBuffer::default() };
+pub(super) fn receive(
+    peer: &Peer<'_>,
+    assembly: &Assembly<'_>,
+    stream: RecvStream,
+) -> Result<(), TransferError> {
+    let session = peer.session;
+    let mut records = Records { peer, assembly, stream, buffer: RecordBuffer::default() };
     records.fill(1)?;
     if records.buffer.first() != Some(StreamKind::Data.byte()) {
-        return Err(receiving.session.protocol("a data stream with the wrong type"));
+        return Err(session.protocol("a data stream with the wrong type"));
     }
     records.buffer.advance(1);
     loop {
         // After a cancellation, buffered records are dropped.
-        if receiving.session.is_over() {
-            return Err(receiving.session.stopped());
+        if session.is_over() {
+            return Err(session.stopped());
         }
         let header = records.next_header()?;
         // While this thread verifies and writes, it does not read. This time is not a stall of the
         // peer.
-        receiving.session.while_not_reading(|| records.handle(&header))?;
+        session.while_not_reading(|| records.handle(&header))?;
         records.buffer.advance(header.body_len());
     }
 }
 
+/// Handles the whole content of a file that was taken out of the table.
+pub(super) fn receive_whole(
+    peer: &Peer<'_>,
+    assembly: &Assembly<'_>,
+    file: &Arc<Incoming>,
+    root: &Root,
+    body: &[&[u8]],
+) -> Result<(), TransferError> {
+    file.receive_whole(assembly, body, root)?;
+    peer.owed.resolve();
+    Ok(())
+}
+
 struct Records<'a> {
-    receiving: &'a Receiving<'a>,
+    peer: &'a Peer<'a>,
+    assembly: &'a Assembly<'a>,
     stream: RecvStream,
     buffer: RecordBuffer,
 }
@@ -46,7 +71,7 @@ struct Records<'a> {
 impl Records<'_> {
     /// Reads until `n` bytes are buffered.
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
-        let session = self.receiving.session;
+        let session = self.peer.session;
         while self.buffer.len() < n {
             self.stream.set_low_watermark((n - self.buffer.len()).min(WAKE_BYTES));
             let read: Result<Option<RecvSlice>, ReadError> = block_on(self.stream.read_chunk());
@@ -63,7 +88,7 @@ impl Records<'_> {
 
     /// Parses the next header and buffers the body after it.
     fn next_header(&mut self) -> Result<Header, TransferError> {
-        let session = self.receiving.session;
+        let session = self.peer.session;
         let malformed = |error: crate::message::Malformed| session.protocol(error.to_string());
         self.fill(1)?;
         let kind = self.buffer.first().expect("a byte is buffered");
@@ -78,51 +103,73 @@ impl Records<'_> {
     }
 
     fn handle(&mut self, header: &Header) -> Result<(), TransferError> {
-        let receiving = self.receiving;
+        let (peer, assembly, id) = (self.peer, self.assembly, self.peer.id);
         let entry = header.entry();
         let body = self.buffer.slices(header.body_len());
         if let Header::Whole { root, .. } = header {
-            let file = receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
-            file.receive_whole(receiving, &body, root)?;
-            receiving.table.resolve();
-            return Ok(());
+            let file = peer.owed.take(entry).ok_or_else(|| self.never_asked(entry))?;
+            return receive_whole(peer, assembly, &file, root, &body);
         }
         if let Header::Pushed { root, .. } = header {
-            return receiving.pushes.arrive(receiving, entry, root, &body);
+            let arrived = peer.pushes.arrive(&peer.owed, (entry, root), &body);
+            return match arrived.map_err(|what| peer.session.protocol(what))? {
+                Some(file) => receive_whole(peer, assembly, &file, root, &body),
+                None => Ok(()),
+            };
         }
-        let file = receiving.table.get(entry).ok_or_else(|| self.never_asked(entry))?;
+        let file = peer.owed.get(entry).ok_or_else(|| self.never_asked(entry))?;
         let resolved = match *header {
             Header::Whole { .. } | Header::Pushed { .. } => unreachable!("handled above"),
-            Header::Chunk { index, cv, .. } => file.receive_chunk(receiving, index, &body, cv)?,
-            Header::Hole { first, count, .. } => file.receive_hole(receiving, first, count)?,
+            Header::Chunk { index, cv, .. } => {
+                file.receive_chunk(assembly, id, index, &body, cv)?
+            }
+            Header::Hole { first, count, .. } => {
+                let resolved = file.receive_hole(assembly, id, first, count)?;
+                // A record of 21 bytes represents a hole of a GiB or more. If only the record's
+                // bytes counted as progress, a long hole would look like a stall.
+                peer.session.moved(STALL_BYTES);
+                resolved
+            }
             Header::End { ending, chunks, root, .. } => {
-                file.receive_end(receiving, ending, chunks, root)?
+                file.receive_end(assembly, id, (ending, chunks, root))?
             }
             Header::Sketch { at, .. } => {
-                receive_sketch(receiving, &file, at, &body)?;
+                self.describe(&file, Description::Pieces { at }, &body)?;
                 false
             }
             Header::Proofs { first, .. } => {
-                receive_proofs(receiving, &file, first, &body)?;
+                self.describe(&file, Description::Proofs { first }, &body)?;
                 false
             }
-            Header::Patch { index, .. } => receive_patch(receiving, &file, index, &body)?,
+            Header::Patch { index, .. } => receive_patch(assembly, id, &file, index, &body)?,
             Header::Pulse { chunks, .. } => {
-                file.receive_pulse(receiving, chunks)?;
-                receiving.session.moved(STALL_BYTES);
+                file.receive_pulse(chunks)?;
+                peer.session.moved(STALL_BYTES);
                 false
             }
         };
         if resolved {
-            receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
-            receiving.table.resolve();
+            peer.owed.take(entry).ok_or_else(|| self.never_asked(entry))?;
+            peer.owed.resolve();
         }
         Ok(())
     }
 
+    /// Handles pieces or chaining values of a file with a local old copy.
+    fn describe(
+        &self,
+        file: &Arc<Incoming>,
+        description: Description,
+        body: &[&[u8]],
+    ) -> Result<(), TransferError> {
+        if file.old().is_none() || file.has_ended(self.peer.id) {
+            return Err(file.violation("pieces that were not asked for"));
+        }
+        let added = self.assembly.deltas.add(file, description, &body.concat());
+        added.map_err(|what| file.violation(what))
+    }
+
     fn never_asked(&self, entry: u32) -> TransferError {
-        self.receiving
-            .session
-            .protocol(format!("a record for entry {entry} that was not requested"))
+        self.peer.session.protocol(format!("a record for entry {entry} that was not requested"))
     }
 }

@@ -6,12 +6,13 @@ use wraith_files::{
     chunk_count,
 };
 
-use super::Receiving;
+use super::assembly::Assembly;
 use super::incoming::{LocalCopies, OldCopy};
 use super::placement::Placed;
 use crate::error::TransferError;
 use crate::exception::Exception;
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
+use crate::roots::{FileId, Roots};
 use crate::wanted::{Wanted, coarse};
 
 /// Decision about a file.
@@ -27,74 +28,74 @@ pub(crate) enum Verdict {
 /// Inspects the disk. Calls `before_reading` before a local file is read in full, which can take
 /// long.
 pub(crate) fn decide(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     (number, placed): (u32, &Placed),
     mut before_reading: impl FnMut() -> Result<(), TransferError>,
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
-    let part = found_part(receiving, (number, placed), &mut before_reading)?;
+    let part = found_part(assembly, (number, placed), &mut before_reading)?;
     if let Some(part) = part.as_ref().filter(|part| part.has_any) {
         let at = |chunk: u64| size.min(chunk * CHUNK_BYTES as u64);
         let bytes: u64 = part.missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // A file that cannot be inspected is useless as an old copy.
-        let existing = receiving.target.existing(&entry.path).ok().flatten();
-        let old = old_copy(receiving, entry, existing.as_ref(), Some(part));
+        let existing = assembly.target.existing(&entry.path).ok().flatten();
+        let old = old_copy(assembly, entry, existing.as_ref(), Some(part));
         let old = old.filter(|_| bytes >= DELTA_BYTES_MIN);
         let local = LocalCopies { old, copy: None };
         let space = bytes.min(part.unallocated_bytes);
         let wanted = Wanted::Chunks(part.missing.clone());
         return Ok(Verdict::Want { wanted, missing: bytes, space, local });
     }
-    let mut verdict = decide_anew(receiving, placed, part.as_ref(), before_reading)?;
+    let mut verdict = decide_anew(assembly, placed, part.as_ref(), before_reading)?;
     let Some(part) = part else { return Ok(verdict) };
     if let Verdict::Want { wanted: Wanted::Whole, ref mut space, .. } = verdict {
         *space = part.unallocated_bytes;
         return Ok(verdict);
     }
     // Another file has the content, or keeps the name.
-    let swept = receiving.target.sweep(entry, &receiving.part_key);
-    swept.or_else(|error| receiving.record_unless_fatal(&placed.offered, error))?;
+    let swept = assembly.target.sweep(entry, &assembly.part_key);
+    swept.or_else(|error| assembly.record_unless_fatal(&placed.offered, error))?;
     Ok(verdict)
 }
 
 /// Decides about a file of which nothing is received. `part` may have content of an earlier version.
 fn decide_anew(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     placed: &Placed,
     part: Option<&FoundPart>,
     mut before_reading: impl FnMut() -> Result<(), TransferError>,
 ) -> Result<Verdict, TransferError> {
     let entry = &placed.entry;
     let size = entry.size();
-    let existing = match receiving.target.existing(&entry.path) {
+    let existing = match assembly.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
         Ok(None) => {
-            let local = LocalCopies { old: old_copy(receiving, entry, None, part), copy: None };
+            let local = LocalCopies { old: old_copy(assembly, entry, None, part), copy: None };
             return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local });
         }
         Err(error) => {
-            receiving.record_unless_fatal(&placed.offered, error)?;
+            assembly.record_unless_fatal(&placed.offered, error)?;
             return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
-    let local = LocalCopies { old: old_copy(receiving, entry, Some(&existing), part), copy: None };
+    let local = LocalCopies { old: old_copy(assembly, entry, Some(&existing), part), copy: None };
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, space: size, local };
-    let local = LocalCopies { old: old_copy(receiving, entry, Some(&existing), None), copy: None };
+    let local = LocalCopies { old: old_copy(assembly, entry, Some(&existing), None), copy: None };
     let is_as_long = existing.kind == ExistingKind::File && existing.stamp.size == size;
     if is_as_long && !placed.may_replace {
-        receiving.protect(&entry.path);
+        assembly.names.protect(assembly.target, &entry.path);
     }
     // An earlier connection completed the file, and it is unchanged since. Only the sender's file
     // may differ now.
-    if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
+    if let Some(root) = finished_root(assembly, entry, &entry.path, &existing) {
         return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local });
     }
-    match receiving.policy(placed) {
-        OnConflict::Skip => return compare_kept(receiving, entry, &existing, before_reading),
+    match assembly.names.policy(placed) {
+        OnConflict::Skip => return compare_kept(assembly, entry, &existing, before_reading),
         OnConflict::Rename => {
-            if let Some((copy, root)) = finished_copy(receiving, entry) {
-                receiving.protect(&copy);
+            if let Some((copy, root)) = finished_copy(assembly, entry) {
+                assembly.names.protect(assembly.target, &copy);
                 let local = LocalCopies { copy: Some(copy), ..local };
                 return Ok(Verdict::Want {
                     wanted: Wanted::Unless(root),
@@ -110,7 +111,7 @@ fn decide_anew(
         return Ok(whole);
     }
     before_reading()?;
-    match checked_root(receiving, entry) {
+    match checked_root(assembly, entry) {
         // Nothing is missing if the roots match, so no disk space is needed.
         Ok(Some(root)) => {
             Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, space: 0, local })
@@ -121,18 +122,18 @@ fn decide_anew(
 }
 
 /// Reads and hashes the existing file under the name of `entry`, which is as long as the entry.
-fn checked_root(receiving: &Receiving<'_>, entry: &Entry) -> Result<Option<Root>, Error> {
-    let mut check = receiving.progress.begin_check(entry.size());
-    receiving.target.root_of(&entry.path, entry.tree(), || {
+fn checked_root(assembly: &Assembly<'_>, entry: &Entry) -> Result<Option<Root>, Error> {
+    let mut check = assembly.books.progress.begin_check(entry.size());
+    assembly.target.root_of(&entry.path, entry.tree(), || {
         check.add(CHUNK_BYTES as u64);
-        !receiving.session.is_over()
+        !assembly.is_stopped()
     })
 }
 
 /// Decides about a file if the existing object keeps its name: it is already here if both have
 /// the same content.
 fn compare_kept(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     entry: &Entry,
     existing: &Existing,
     mut before_reading: impl FnMut() -> Result<(), TransferError>,
@@ -141,7 +142,7 @@ fn compare_kept(
         return Ok(Verdict::Pass(Exception::Skipped));
     }
     before_reading()?;
-    match checked_root(receiving, entry) {
+    match checked_root(assembly, entry) {
         Ok(Some(root)) => {
             let local = LocalCopies::default();
             Ok(Verdict::Want { wanted: Wanted::Kept(root), missing: 0, space: 0, local })
@@ -151,9 +152,9 @@ fn compare_kept(
 }
 
 /// Returns true if the file under the name of `entry` is worth a comparison piece by piece.
-fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) -> bool {
+fn is_old_copy(assembly: &Assembly<'_>, entry: &Entry, existing: &Existing) -> bool {
     let (size, bytes) = (entry.size(), existing.stamp.size);
-    receiving.delta
+    assembly.uses().old_copies
         && existing.kind == ExistingKind::File
         && crate::delta::suits(size, entry.tree())
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
@@ -162,7 +163,7 @@ fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) ->
 /// Returns the root of the file at `path`, if an earlier connection completed it and it is
 /// unchanged since.
 fn finished_root(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     entry: &Entry,
     path: &RelPath,
     existing: &Existing,
@@ -170,22 +171,23 @@ fn finished_root(
     if existing.kind != ExistingKind::File || existing.stamp.size != entry.size() {
         return None;
     }
-    let mark = receiving.completed.mark_of(entry, path.as_bytes(), &existing.stamp);
-    receiving.completed.root_of(&mark)
+    let (path, tree) = (path.as_bytes(), entry.tree());
+    let file = FileId { entry: entry.path.as_bytes(), path, tree, stamp: &existing.stamp };
+    assembly.completed.root_of(&file, None)
 }
 
 /// Returns the path and root of a file that an earlier connection completed under another name,
 /// because its own was taken.
-fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, Root)> {
-    if !receiving.completed.is_resumed() {
+fn finished_copy(assembly: &Assembly<'_>, entry: &Entry) -> Option<(RelPath, Root)> {
+    if !assembly.completed.is_resumed() {
         return None;
     }
     let path = &entry.path;
     // The copies of a name are numbered without gaps, unless the user removes one.
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
-        let existing = receiving.target.existing(&copy).ok().flatten()?;
-        if let Some(root) = finished_root(receiving, entry, &copy, &existing) {
+        let existing = assembly.target.existing(&copy).ok().flatten()?;
+        if let Some(root) = finished_root(assembly, entry, &copy, &existing) {
             return Some((copy, root));
         }
     }
@@ -195,14 +197,14 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, R
 /// Returns the better old copy: the file under the name, or the content of an earlier version in the
 /// part.
 fn old_copy(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     entry: &Entry,
     existing: Option<&Existing>,
     part: Option<&FoundPart>,
 ) -> Option<OldCopy> {
-    let existing = existing.filter(|existing| is_old_copy(receiving, entry, existing));
+    let existing = existing.filter(|existing| is_old_copy(assembly, entry, existing));
     let in_part = part.map_or(0, |part| part.earlier_bytes);
-    if receiving.delta
+    if assembly.uses().old_copies
         && crate::delta::suits(entry.size(), entry.tree())
         && in_part >= DELTA_BYTES_MIN
         && existing.is_none_or(|existing| existing.stamp.size <= in_part)
@@ -226,7 +228,7 @@ struct FoundPart {
 
 /// Returns the part that an earlier connection left of this version or an earlier one.
 fn found_part(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
     (number, placed): (u32, &Placed),
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
 ) -> Result<Option<FoundPart>, TransferError> {
@@ -234,21 +236,22 @@ fn found_part(
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
     }
-    let (target, key) = (receiving.target, &receiving.part_key);
-    let resumed = match receiving.delta && crate::delta::suits(entry.size(), entry.tree()) {
-        true => target.resume_or_renew(entry, key),
-        false => target.resume_or_remove(entry, key),
-    };
+    let (target, key) = (assembly.target, &assembly.part_key);
+    let resumed =
+        match assembly.uses().old_copies && crate::delta::suits(entry.size(), entry.tree()) {
+            true => target.resume_or_renew(entry, key),
+            false => target.resume_or_remove(entry, key),
+        };
     let mut part = match resumed {
         Ok(Some(part)) => part,
         Ok(None) => return Ok(None),
-        Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),
+        Err(error @ Error::InUse { .. }) => return Err(assembly.disk(&error)),
         // A part that cannot be inspected now fails when it is written.
         Err(_) => return Ok(None),
     };
     if part.needs_recheck() {
         before_reading()?;
-        let progress = receiving.progress;
+        let progress = assembly.books.progress;
         progress.begin_file(number, &placed.offered.display(), 0, entry.size());
         // If the part cannot be read, none of its chunks is used and all of them are fetched again.
         let present = part.may_have().count().saturating_mul(CHUNK_BYTES as u64).min(entry.size());
@@ -256,14 +259,14 @@ fn found_part(
         let _ = part.recheck(|_| {
             check.add(CHUNK_BYTES as u64);
             progress.show_bytes_of(number, CHUNK_BYTES as u64);
-            !receiving.session.is_over()
+            !assembly.is_stopped()
         });
         progress.end_file(number);
     }
     let have = part.have();
     let missing: IntervalSet = have.missing(chunk_count(entry.size())).collect();
     let earlier_bytes = part.earlier().count();
-    let (span, path) = (&receiving.session.span, entry.path.display());
+    let (span, path) = (assembly.books.span, entry.path.display());
     let missing_chunks = missing.count();
     tracing::debug!(parent: span, %path, missing_chunks, earlier_bytes, "resumes a file");
     Ok(Some(FoundPart {

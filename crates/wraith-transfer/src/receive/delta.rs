@@ -13,20 +13,19 @@
 //! [`wraith_files::Assembler`].
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use wraith_files::{
     Assembler, CHUNK_BYTES, Cutter, EarlierContent, Error, IntervalSet, MatchedPiece, NewPiece,
     OldContent, OldPieces, PartFile, PieceSize, Tree, chunk_len, unused,
 };
 
-use super::Receiving;
+use super::assembly::Assembly;
 use super::incoming::{Incoming, OldCopy};
-use crate::control::ControlWriter;
+use super::peer::Peer;
 use crate::delta::{chunk_start, finer_size, first_size};
 use crate::error::TransferError;
 use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, STALL_BYTES};
-use crate::lock::lock;
 use crate::message::{Lack, Message, Refine, Span};
 
 /// Number of missing ranges that triggers a request, even while the comparison goes on. The sender
@@ -40,12 +39,9 @@ const ASK_BYTES: u64 = 4 * 1024 * 1024;
 const ASK_CHUNKS: u64 = 256;
 
 /// Processes files until all are resolved.
-pub(crate) fn work(
-    receiving: &Receiving<'_>,
-    writer: &Mutex<ControlWriter>,
-) -> Result<(), TransferError> {
-    while let Some(file) = receiving.deltas.next() {
-        let rebuild = DeltaRebuild { receiving, writer, file: &file };
+pub(super) fn work(peer: &Peer<'_>, assembly: &Assembly<'_>) -> Result<(), TransferError> {
+    while let Some(file) = assembly.deltas.next() {
+        let rebuild = DeltaRebuild { peer, assembly, file: &file };
         match rebuild.run() {
             Err(RebuildStop::Resolved) | Ok(()) => {}
             Err(RebuildStop::Transfer(error)) => return Err(error),
@@ -69,15 +65,15 @@ impl From<TransferError> for RebuildStop {
 
 /// Assembly of one file.
 struct DeltaRebuild<'a> {
-    receiving: &'a Receiving<'a>,
-    writer: &'a Mutex<ControlWriter>,
+    peer: &'a Peer<'a>,
+    assembly: &'a Assembly<'a>,
     file: &'a Arc<Incoming>,
 }
 
 impl DeltaRebuild<'_> {
     fn run(&self) -> Result<(), RebuildStop> {
-        let (receiving, file) = (self.receiving, self.file);
-        let part = file.begin_delta(receiving)?.ok_or(RebuildStop::Resolved)?;
+        let (assembly, file) = (self.assembly, self.file);
+        let part = file.begin_delta(assembly)?.ok_or(RebuildStop::Resolved)?;
         // If the old copy is gone or has changed, it contributes nothing, and the whole file is
         // requested.
         let old = self.open(&part);
@@ -97,7 +93,7 @@ impl DeltaRebuild<'_> {
     fn open<'p>(&self, part: &'p PartFile) -> Option<Box<dyn OldContent + 'p>> {
         match self.file.old()? {
             OldCopy::Existing(existing) => {
-                let opened = self.receiving.target.open_existing(self.file.path(), existing);
+                let opened = self.assembly.target.open_existing(self.file.path(), existing);
                 opened.ok().map(|file| Box::new(file) as _)
             }
             OldCopy::Part => Some(Box::new(EarlierContent::of(part))),
@@ -106,12 +102,12 @@ impl DeltaRebuild<'_> {
 
     /// Waits for all requested pieces.
     fn pieces(&self) -> Result<Vec<NewPiece>, RebuildStop> {
-        self.receiving.deltas.pieces(self.file.entry()).ok_or(RebuildStop::Resolved)
+        self.assembly.deltas.pieces(self.file.entry()).ok_or(RebuildStop::Resolved)
     }
 
     /// Reports activity to stall detection, and fails when the transfer is over.
     fn check_running(&self, chunks: u64) -> Result<(), TransferError> {
-        let session = self.receiving.session;
+        let session = self.peer.session;
         if session.is_over() {
             return Err(session.stopped());
         }
@@ -177,17 +173,13 @@ impl DeltaRebuild<'_> {
             return Ok(());
         }
         let entry = self.file.entry();
-        self.receiving.deltas.expect(entry, finer, &unknown);
+        self.assembly.deltas.expect(entry, finer, &unknown);
         let spans = unknown.iter().cloned().map(Span::of).collect();
         let refine = Refine { entry: entry.into(), average: finer.average(), spans };
-        self.send_message(&Message::Refine(refine))?;
+        self.peer.send(&Message::Refine(refine))?;
         let old_pieces = self.cut_old(old, &gaps, finer)?;
         old_pieces.compare(&self.pieces()?, finer, known);
         Ok(())
-    }
-
-    fn send_message(&self, message: &Message) -> Result<(), TransferError> {
-        lock(self.writer).send(self.receiving.session, message)
     }
 
     /// Writes the fully known chunks, and requests the missing bytes of the others.
@@ -197,7 +189,7 @@ impl DeltaRebuild<'_> {
         old: Option<&dyn OldContent>,
         mut known: Assembler<'_>,
     ) -> Result<(), RebuildStop> {
-        let (receiving, file) = (self.receiving, self.file);
+        let (assembly, file) = (self.assembly, self.file);
         let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
         let mut buffer = vec![0; CHUNK_BYTES];
         let mut unasked = MissingBytes::default();
@@ -206,17 +198,17 @@ impl DeltaRebuild<'_> {
             if !have.contains(index) {
                 let chunk = &mut buffer[..chunk_len(bytes, index)];
                 let start = chunk_start(index);
-                let mut missing = receiving.progress.at_disk(|| known.fill(start, chunk));
+                let mut missing = assembly.at_disk(|| known.fill(start, chunk));
                 if let Some(old) = old {
                     old.before_write(index);
                 }
                 if missing.is_empty() {
-                    let cv = receiving.deltas.cv(entry, index).ok_or(RebuildStop::Resolved)?;
+                    let cv = assembly.deltas.cv(entry, index).ok_or(RebuildStop::Resolved)?;
                     if Tree::Blake3.chunk_cv(index, &[chunk]) == cv {
                         let write = || part.write_chunk(index, &[chunk], cv);
-                        let written = receiving.progress.at_disk(write);
+                        let written = assembly.at_disk(write);
                         written.map_err(|error| self.not_written(&error))?;
-                        file.progress.add_bytes(receiving.progress, chunk.len() as u64);
+                        file.add_bytes(assembly, chunk.len() as u64);
                         continue;
                     }
                     // The old copy has changed since the comparison.
@@ -241,11 +233,11 @@ impl DeltaRebuild<'_> {
         let unasked = std::mem::take(unasked);
         let spans = unasked.spans();
         // Before `upto` grows: once a file is decided, all its chunks must be expected.
-        if !self.file.expect_patches(unasked.chunks.iter().map(|(index, _)| *index)) {
+        if !self.file.expect_patches(self.peer.id, unasked.chunks.iter().map(|(index, _)| *index)) {
             return Err(RebuildStop::Resolved);
         }
-        self.receiving.deltas.add_requests(entry, upto, unasked.chunks);
-        self.send_message(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
+        self.assembly.deltas.add_requests(entry, upto, unasked.chunks);
+        self.peer.send(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
         Ok(())
     }
 
@@ -255,7 +247,7 @@ impl DeltaRebuild<'_> {
         if self.file.is_resolved() {
             return RebuildStop::Resolved;
         }
-        self.receiving.disk(error).into()
+        self.assembly.disk(error).into()
     }
 }
 

@@ -37,6 +37,15 @@ struct DeltaState {
     stopped: bool,
 }
 
+/// Part of the sender's description of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Description {
+    /// Pieces from byte `at` on.
+    Pieces { at: u64 },
+    /// Chaining values of the chunks from `first` on.
+    Proofs { first: u64 },
+}
+
 /// State of one file.
 #[derive(Debug)]
 struct Sketch {
@@ -104,30 +113,12 @@ impl Sketch {
 }
 
 impl DeltaFiles {
-    /// Adds pieces of `file`, from byte `at` on. An error describes the violation of SPEC §10.11.
-    pub(crate) fn add_pieces(
+    /// Adds to the description of `file`. An error describes the violation of SPEC §10.11.
+    pub(crate) fn add(
         &self,
         file: &Arc<Incoming>,
-        at: u64,
+        description: Description,
         body: &[u8],
-    ) -> Result<(), &'static str> {
-        self.add(file, |sketch| sketch.add_pieces(at, body))
-    }
-
-    /// Adds chaining values of the chunks from `first` on.
-    pub(crate) fn add_proofs(
-        &self,
-        file: &Arc<Incoming>,
-        first: u64,
-        body: &[u8],
-    ) -> Result<(), &'static str> {
-        self.add(file, |sketch| sketch.add_proofs(first, body))
-    }
-
-    fn add(
-        &self,
-        file: &Arc<Incoming>,
-        add: impl FnOnce(&mut Sketch) -> Result<(), &'static str>,
     ) -> Result<(), &'static str> {
         let mut state = lock(&self.state);
         if !state.files.contains_key(&file.entry()) {
@@ -139,7 +130,10 @@ impl DeltaFiles {
             self.changed.notify_all();
         }
         let sketch = state.files.get_mut(&file.entry()).expect("it was just put there");
-        add(sketch)?;
+        match description {
+            Description::Pieces { at } => sketch.add_pieces(at, body)?,
+            Description::Proofs { first } => sketch.add_proofs(first, body)?,
+        }
         if sketch.is_complete() {
             self.changed.notify_all();
         }

@@ -1,81 +1,49 @@
-//! Records of a file with a local old copy (SPEC §10.11): the sender's pieces and chaining values,
-//! and the requested bytes. [`super::delta`] evaluates these records. A patched chunk is claimed
-//! like every other chunk ([`Incoming::claim`]).
+//! Patches: the requested bytes of a file with a local old copy (SPEC §10.11). [`super::delta`]
+//! requests them. A patched chunk is claimed like every other chunk ([`Incoming::claim`]).
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use wraith_files::{Error, PartFile, Tree, chunk_len};
 
-use super::Receiving;
-use super::incoming::{Carrier, Incoming};
+use super::assembly::Assembly;
+use super::incoming::{Carrier, Incoming, PeerId};
 use crate::error::TransferError;
-
-/// Handles pieces of the file, from byte `at` on.
-pub(super) fn receive_sketch(
-    receiving: &Receiving<'_>,
-    file: &Arc<Incoming>,
-    at: u64,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    expect_delta(receiving, file)?;
-    let added = receiving.deltas.add_pieces(file, at, &body.concat());
-    added.map_err(|what| file.violation(receiving, what))
-}
-
-/// Handles chaining values of the chunks from `first` on.
-pub(super) fn receive_proofs(
-    receiving: &Receiving<'_>,
-    file: &Arc<Incoming>,
-    first: u64,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    expect_delta(receiving, file)?;
-    let added = receiving.deltas.add_proofs(file, first, &body.concat());
-    added.map_err(|what| file.violation(receiving, what))
-}
-
-fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), TransferError> {
-    if file.old().is_none() || file.has_ended() {
-        return Err(file.violation(receiving, "pieces that were not asked for"));
-    }
-    Ok(())
-}
 
 /// Handles the requested bytes of one chunk. Returns true if the file is resolved.
 pub(super) fn receive_patch(
-    receiving: &Receiving<'_>,
+    assembly: &Assembly<'_>,
+    peer: PeerId,
     file: &Arc<Incoming>,
     index: u64,
     body: &[&[u8]],
 ) -> Result<bool, TransferError> {
-    let part = file.claim(receiving, index..index + 1, Carrier::Patch)?;
-    let Some((missing, cv)) = receiving.deltas.take(file.entry(), index) else {
-        return Err(file.violation(receiving, "bytes that were not asked for"));
+    let part = file.claim(assembly, peer, index..index + 1, Carrier::Patch)?;
+    let Some((missing, cv)) = assembly.deltas.take(file.entry(), index) else {
+        return Err(file.violation("bytes that were not asked for"));
     };
     let len: usize = body.iter().map(|slice| slice.len()).sum();
     if len != missing.iter().map(|range| range.len()).sum() {
-        return Err(file.violation(receiving, "more or fewer bytes than were asked for"));
+        return Err(file.violation("more or fewer bytes than were asked for"));
     }
-    let disk = |error: Error| receiving.disk(&error);
+    let disk = |error: Error| assembly.disk(&error);
     let chunk_bytes = chunk_len(file.bytes(), index);
     if len == chunk_bytes {
         if Tree::Blake3.chunk_cv(index, body) != cv {
-            return Err(file.mismatch(receiving));
+            return Err(file.refuse(assembly, peer, index));
         }
         part.write_chunk(index, body, cv).map_err(disk)?;
     } else {
         let chunk = patched(&part, index, chunk_bytes, &missing, body).map_err(disk)?;
         if Tree::Blake3.chunk_cv(index, &[&chunk]) != cv {
-            return Err(file.mismatch(receiving));
+            return Err(file.refuse(assembly, peer, index));
         }
         part.write_chunk(index, &[&chunk], cv).map_err(disk)?;
     }
     drop(part);
-    receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
-    file.progress.add_bytes(receiving.progress, chunk_bytes as u64);
-    file.written(receiving, 1)
+    assembly.books.bytes_moved(len as u64);
+    file.add_bytes(assembly, chunk_bytes as u64);
+    file.written(assembly, peer, 1)
 }
 
 /// Returns the chunk with its known bytes from the part file and the others from `body`.

@@ -141,11 +141,8 @@ fn id_of(target: &TargetDir, path: &RelPath) -> Option<(u64, u64)> {
 mod tests {
     use std::fs;
 
+    use super::super::placement::tests::path;
     use super::*;
-
-    fn path(path: &str) -> RelPath {
-        RelPath::parse(path.as_bytes()).unwrap()
-    }
 
     #[test]
     fn only_names_from_before_the_transfer_may_be_replaced() {

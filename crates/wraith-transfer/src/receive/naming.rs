@@ -10,14 +10,10 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_files::{Error, PartFile, Root, UncommittedFile, descriptor_share};
+use wraith_files::{PartFile, Root, UncommittedFile, descriptor_share};
 
-use super::Receiving;
 use super::incoming::Incoming;
-use crate::error::TransferError;
-use crate::limits::{
-    STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX,
-};
+use crate::limits::{UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_DIVISOR, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
 /// Maximum time that the first file of a batch waits for further files. Batches avoid a journal
@@ -51,11 +47,11 @@ struct NamingState {
 
 /// Files that are flushed together.
 #[derive(Debug, Default)]
-struct Batch {
-    files: Vec<Complete>,
+pub(super) struct Batch {
+    pub(super) files: Vec<Complete>,
     bytes: u64,
     descriptors: usize,
-    write_back: Vec<Arc<PartFile>>,
+    pub(super) write_back: Vec<Arc<PartFile>>,
 }
 
 impl Naming {
@@ -112,7 +108,7 @@ impl Naming {
     }
 
     /// Waits for the next batch. Returns `None` at the end.
-    fn next(&self) -> Option<Batch> {
+    pub(super) fn next(&self) -> Option<Batch> {
         let mut state = lock(&self.state);
         loop {
             let waited = state.since.map(|since| since.elapsed());
@@ -142,36 +138,10 @@ impl Naming {
 }
 
 /// Wakes waiting threads however this thread ends, including by a panic in an application callback.
-struct FreeAll<'a>(&'a Naming);
+pub(super) struct FreeAll<'a>(pub(super) &'a Naming);
 
 impl Drop for FreeAll<'_> {
     fn drop(&mut self) {
         self.0.stop();
     }
-}
-
-/// Flushes and names batches until the end.
-pub(super) fn work(receiving: &Receiving<'_>) -> Result<(), TransferError> {
-    let _freed = FreeAll(&receiving.naming);
-    while let Some(batch) = receiving.naming.next() {
-        // Data from the sender was not read meanwhile, so its stall timer restarts now.
-        let progress = receiving.progress;
-        let synced = progress.at_disk(|| sync(receiving, &batch));
-        receiving.session.moved(STALL_BYTES);
-        if let Err(error) = synced {
-            return Err(receiving.disk(&error));
-        }
-        for Complete { file, mut content, root } in batch.files {
-            file.name(receiving, &mut content, root)?;
-        }
-    }
-    Ok(())
-}
-
-fn sync(receiving: &Receiving<'_>, batch: &Batch) -> Result<(), Error> {
-    for part in &batch.write_back {
-        part.write_back()?;
-    }
-    let contents = batch.files.iter().map(|complete| &complete.content);
-    receiving.target.sync_contents(contents)
 }

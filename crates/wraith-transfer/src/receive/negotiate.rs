@@ -18,9 +18,12 @@ use crate::limits::{
     DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME,
     PUSH_BYTES_MAX,
 };
-use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
+use crate::message::{
+    Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer, transfer_id,
+};
 use crate::rate::Rate;
 use crate::role::Role;
+use crate::roots::boot_id;
 use crate::session::Session;
 
 /// An accepted offer.
@@ -29,30 +32,40 @@ pub(super) enum Negotiated {
     Stream(Box<Stream>),
 }
 
-/// A byte stream, before its Accept is sent.
-pub(super) struct Stream {
+/// The control stream of an offer.
+pub(super) struct Control {
     /// Kept in any case, so that the stream is not stopped.
     pub(super) reader: ControlReader,
     pub(super) writer: ControlWriter,
-    /// True if the sender understands durability in the receipt.
-    pub(super) durability: bool,
     pub(super) offer: Offer,
+    pub(super) features: Features,
+}
+
+/// Features that both sides support.
+#[derive(Clone, Copy)]
+pub(super) struct Features {
+    pub(super) delta: bool,
+    /// The sender understands durability in the receipt.
+    pub(super) durability: bool,
+}
+
+/// A byte stream, before its Accept is sent.
+pub(super) struct Stream {
+    pub(super) control: Control,
     pub(super) commit_options: CommitOptions,
 }
 
-/// The streams of an accepted tree.
+/// An accepted tree.
 pub(super) struct Tree {
-    /// Kept in any case, so that the stream is not stopped.
-    pub(super) reader: ControlReader,
-    pub(super) writer: ControlWriter,
-    pub(super) delta: bool,
-    /// True if the sender understands durability in the receipt.
-    pub(super) durability: bool,
-    pub(super) offer: Offer,
+    pub(super) control: Control,
+    pub(super) accepted: Accepted,
     pub(super) target: TargetDir,
-    pub(super) conflicts: Conflicts,
-    pub(super) within: Option<Shown>,
     pub(super) completed: CompletedFiles,
+    pub(super) streams: Streams,
+}
+
+/// The streams of an accepted tree.
+pub(super) struct Streams {
     pub(super) manifest: Entries,
     pub(super) data: Vec<RecvStream>,
 }
@@ -75,9 +88,10 @@ pub(super) fn negotiate(
             push: wants_push(options).then_some(PUSH_BYTES_MAX),
         }),
     )?;
-    let (delta, durability) = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+    let features = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
         Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
-            (options.delta && hello.has(FEATURE_DELTA), hello.has(FEATURE_DURABILITY))
+            let delta = options.delta && hello.has(FEATURE_DELTA);
+            Features { delta, durability: hello.has(FEATURE_DURABILITY) }
         }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     };
@@ -95,13 +109,14 @@ pub(super) fn negotiate(
         let (Accepted { conflicts, .. }, _) = propose(session, options, &offer)?;
         let sync = options.sync && offer.no_sync != Some(true);
         let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync };
-        let stream = Stream { reader, writer, durability, offer, commit_options };
+        let control = Control { reader, writer, offer, features };
+        let stream = Stream { control, commit_options };
         return Ok(Negotiated::Stream(Box::new(stream)));
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
     }
-    let (Accepted { conflicts, within }, ahead) = propose(session, options, &offer)?;
+    let (accepted, ahead) = propose(session, options, &offer)?;
     // The target is not touched before the user has accepted.
     let target = make_target(session, options)?;
     let completed = open_completed_files(session, options, &target)?;
@@ -117,26 +132,16 @@ pub(super) fn negotiate(
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    let tree = Tree {
-        reader,
-        writer,
-        delta,
-        durability,
-        offer,
-        target,
-        conflicts,
-        within,
-        completed,
-        manifest,
-        data,
-    };
+    let control = Control { reader, writer, offer, features };
+    let streams = Streams { manifest, data };
+    let tree = Tree { control, accepted, target, completed, streams };
     Ok(Negotiated::Tree(Box::new(tree)))
 }
 
 /// Returns true if the sender may push small files before they are compared with the disk. False if
 /// an earlier connection left some data.
 fn wants_push(options: &ReceiveOptions<'_>) -> bool {
-    let id = crate::transfer_id(&options.secret);
+    let id = transfer_id(&options.secret);
     options.push && !options.stream.is_output() && !CompletedFiles::is_there(&options.target, &id)
 }
 
@@ -148,10 +153,10 @@ pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
 }
 
 /// The user's acceptance.
-struct Accepted {
-    conflicts: Conflicts,
+pub(super) struct Accepted {
+    pub(super) conflicts: Conflicts,
     /// The accepted part of the offer; `None` accepts everything.
-    within: Option<Shown>,
+    pub(super) within: Option<Shown>,
 }
 
 /// Presents the offer to the user, with a preview if requested. Returns the decision, and the
@@ -222,7 +227,7 @@ fn check_offer(
     options: &ReceiveOptions<'_>,
     mut offer: Offer,
 ) -> Result<Offer, TransferError> {
-    let sane = offer.transfer_id == crate::transfer_id(&options.secret)
+    let sane = offer.transfer_id == transfer_id(&options.secret)
         && (1..=DATA_STREAMS_MAX).contains(&offer.data_streams)
         && offer.name.len() <= NAME_BYTES_MAX
         && shown::is_sane(&offer);
@@ -240,8 +245,8 @@ fn open_completed_files(
 ) -> Result<CompletedFiles, TransferError> {
     // Another sender's NodeId yields another key: it cannot claim files that this sender completed.
     let key = part_key(session, options);
-    let id = crate::transfer_id(&options.secret);
-    CompletedFiles::open(target, &id, &key, &crate::boot_id()).map_err(|error| match error {
+    let id = transfer_id(&options.secret);
+    CompletedFiles::open(target, &id, &key, &boot_id()).map_err(|error| match error {
         CompletedFilesError::InUse => TransferError::Other {
             what: format!(
                 "another wraith is already receiving this into {}. Wait for it, or choose another folder",
@@ -280,8 +285,7 @@ mod tests {
         assert!(!wants_push(&options));
         options.push = true;
         assert!(wants_push(&options));
-        let id: String =
-            crate::transfer_id(&[7; 16]).iter().map(|byte| format!("{byte:02x}")).collect();
+        let id: String = transfer_id(&[7; 16]).iter().map(|byte| format!("{byte:02x}")).collect();
         let state = folder.path().join(format!(".wraith-{id}.state"));
         std::fs::write(&state, b"").unwrap();
         assert!(!wants_push(&options));

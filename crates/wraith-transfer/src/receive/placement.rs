@@ -63,10 +63,10 @@ fn below<'p>(path: &'p RelPath, folder: &RelPath) -> Option<&'p [u8]> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn path(path: &str) -> RelPath {
+    pub(in crate::receive) fn path(path: &str) -> RelPath {
         RelPath::parse(path.as_bytes()).unwrap()
     }
 

@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::Root;
 
-use super::Receiving;
 use super::incoming::Incoming;
 use super::outstanding::OutstandingFiles;
-use crate::error::TransferError;
 use crate::lock::lock;
 use crate::record::WHOLE_HEADER_BYTES;
 
@@ -32,15 +30,9 @@ struct PushDecisions {
 
 /// A file that arrived before the decision about it.
 #[derive(Debug)]
-struct Pushed {
-    root: Root,
-    bytes: Vec<u8>,
-}
-
-/// A pushed file that is wanted and taken out of the table, but not placed yet.
-pub(super) struct WantedPush {
-    file: Arc<Incoming>,
-    pushed: Pushed,
+pub(super) struct Pushed {
+    pub(super) root: Root,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Pushes {
@@ -49,32 +41,27 @@ impl Pushes {
         Self(Mutex::new(PushDecisions { left: bytes, decided: 0, waiting: HashMap::new() }))
     }
 
-    /// Handles a pushed file. Keeps it if it is undecided, and drops it if it is not wanted.
+    /// Handles a pushed file. Returns it if it is wanted now; keeps it if it is undecided, and drops
+    /// it if it is not wanted. An error describes the violation.
     pub(super) fn arrive(
         &self,
-        receiving: &Receiving<'_>,
-        entry: u32,
-        root: &Root,
+        table: &OutstandingFiles<Incoming>,
+        (entry, root): (u32, &Root),
         body: &[&[u8]],
-    ) -> Result<(), TransferError> {
+    ) -> Result<Option<Arc<Incoming>>, &'static str> {
         let len: usize = WHOLE_HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
         let mut state = lock(&self.0);
-        let Some(left) = state.left.checked_sub(len as u64) else {
-            return Err(receiving.session.protocol("more files than it was asked to push"));
-        };
-        state.left = left;
+        let left = state.left.checked_sub(len as u64);
+        state.left = left.ok_or("more files than it was asked to push")?;
         if u64::from(entry) < state.decided {
             drop(state);
-            return match take(&receiving.table, entry) {
-                Some(file) => place(receiving, &file, root, body),
-                None => Ok(()),
-            };
+            return Ok(take(table, entry));
         }
         let pushed = Pushed { root: *root, bytes: body.concat() };
-        if state.waiting.insert(entry, pushed).is_some() {
-            return Err(receiving.session.protocol("a file that it pushes twice"));
+        match state.waiting.insert(entry, pushed) {
+            Some(_) => Err("a file that it pushes twice"),
+            None => Ok(None),
         }
-        Ok(())
     }
 
     /// Marks the entries below `upto` as decided; `insert` registers the wanted ones. Returns the
@@ -85,21 +72,12 @@ impl Pushes {
         table: &OutstandingFiles<Incoming>,
         upto: u64,
         insert: impl FnOnce(),
-    ) -> Vec<WantedPush> {
+    ) -> Vec<(Arc<Incoming>, Pushed)> {
         let mut state = lock(&self.0);
         insert();
         state.decided = upto;
         let decided = state.waiting.extract_if(|&entry, _| u64::from(entry) < upto);
-        decided
-            .filter_map(|(entry, pushed)| Some(WantedPush { file: take(table, entry)?, pushed }))
-            .collect()
-    }
-}
-
-impl WantedPush {
-    /// Places the file.
-    pub(super) fn place(&self, receiving: &Receiving<'_>) -> Result<(), TransferError> {
-        place(receiving, &self.file, &self.pushed.root, &[&self.pushed.bytes])
+        decided.filter_map(|(entry, pushed)| Some((take(table, entry)?, pushed))).collect()
     }
 }
 
@@ -108,15 +86,4 @@ impl WantedPush {
 fn take(table: &OutstandingFiles<Incoming>, entry: u32) -> Option<Arc<Incoming>> {
     table.get(entry).filter(|file| file.is_wanted_whole())?;
     table.take(entry)
-}
-
-fn place(
-    receiving: &Receiving<'_>,
-    file: &Arc<Incoming>,
-    root: &Root,
-    body: &[&[u8]],
-) -> Result<(), TransferError> {
-    file.receive_whole(receiving, body, root)?;
-    receiving.table.resolve();
-    Ok(())
 }

@@ -179,11 +179,8 @@ impl RenamedFolders {
 mod tests {
     use std::fs;
 
+    use super::super::placement::tests::path;
     use super::*;
-
-    fn path(path: &str) -> RelPath {
-        RelPath::parse(path.as_bytes()).unwrap()
-    }
 
     #[test]
     fn a_later_connection_finds_its_own_folder_and_no_other() {

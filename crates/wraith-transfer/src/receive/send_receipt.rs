@@ -1,18 +1,19 @@
 //! The end of a transfer at the receiver: the list of missing entries, the receipt, and the
 //! sender's CLOSE (SPEC §10.7).
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use wraith_core::CloseReason;
 use wraith_transport::block_on_timeout;
 
-use super::{ReceiveOptions, Receiving};
+use super::ReceiveOptions;
+use super::books::Books;
+use super::peer::Peer;
 use crate::control::ControlWriter;
 use crate::error::{TransferError, close};
-use crate::limits::{EXCEPTIONS_MAX, RECEIPT_TIMEOUT};
+use crate::limits::RECEIPT_TIMEOUT;
 use crate::lock::lock;
-use crate::message::{Exceptions, Message, Offer};
+use crate::message::{Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
 
@@ -21,61 +22,23 @@ use crate::session::Session;
 /// are in place by now: if the sender disappears here, only the confirmation of the receipt is
 /// missing.
 pub(super) fn send_receipt(
-    receiving: &Receiving<'_>,
+    peer: &Peer<'_>,
+    books: &Books<'_>,
     options: &ReceiveOptions<'_>,
+    manifest: [u8; 32],
     durability_number: Option<u8>,
-    writer: &mut ControlWriter,
 ) -> Result<(Receipt, bool), TransferError> {
-    let (session, counts) = (receiving.session, &receiving.counts);
-    send_exceptions(receiving, writer, 0)?;
-    let receipt = Receipt {
-        manifest: receiving.manifest_end.get().expect("the manifest ended").hash,
-        contents: lock(&receiving.contents).digest(),
-        verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
-        kept: counts.skipped.load(Relaxed),
-        failed: counts.failed.load(Relaxed),
-        bytes: counts.bytes_verified.load(Relaxed),
-        durability_number,
-        ..unsigned(session, receiving.offer)
-    };
-    conclude(session, options, writer, receipt)
-}
-
-/// Reports entries that the sender sent but this side lacks, if there are more than `enough`.
-pub(super) fn send_exceptions(
-    receiving: &Receiving<'_>,
-    writer: &mut ControlWriter,
-    enough: usize,
-) -> Result<(), TransferError> {
-    let mut waiting = lock(&receiving.exceptions);
-    if waiting.len() <= enough {
-        return Ok(());
-    }
-    let all = std::mem::take(&mut *waiting);
-    drop(waiting);
-    for some in all.chunks(EXCEPTIONS_MAX) {
-        let entries = some.to_vec();
-        writer.send(receiving.session, &Message::Exceptions(Exceptions { entries }))?;
-    }
-    Ok(())
+    peer.send_exceptions(&books.take_exceptions(0))?;
+    let unsigned = unsigned(peer.session, peer.offer);
+    let receipt = books.receipt(Receipt { manifest, durability_number, ..unsigned });
+    conclude(peer.session, options, &mut lock(&peer.writer), receipt)
 }
 
 /// Returns an unsigned receipt for `offer` with the current time and no entries.
 pub(super) fn unsigned(session: &Session, offer: &Offer) -> Receipt {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Receipt {
-        transfer_id: offer.transfer_id,
-        sender: session.connection.peer(),
-        manifest: [0; 32],
-        contents: [0; 32],
-        verified: 0,
-        kept: 0,
-        failed: 0,
-        bytes: 0,
-        unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
-        durability_number: None,
-        signature: [0; 64],
-    }
+    let unix_seconds = since_epoch.map_or(0, |elapsed| elapsed.as_secs());
+    Receipt::unsigned(offer.transfer_id, session.connection.peer(), unix_seconds)
 }
 
 /// Signs and sends `receipt`, and waits for the sender's CLOSE.

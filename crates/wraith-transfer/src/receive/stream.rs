@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use wraith_files::{CommitOptions, Committed, Outcome, RelPath, TargetDir, Tree, plain};
 use wraith_transport::{RecvStream, block_on};
 
-use super::negotiate::{Stream, accept_stream, make_target};
+use super::negotiate::{Control, Stream, accept_stream, make_target};
 use super::send_receipt::{conclude, unsigned};
 use super::stream_target::{Sink, StreamOutput};
 use super::{ReceiveOptions, ReceiveReport};
@@ -39,7 +39,8 @@ pub(super) fn run(
     options: &ReceiveOptions<'_>,
     stream: Stream,
 ) -> Result<ReceiveReport, TransferError> {
-    let Stream { reader: _reader, mut writer, durability, offer, commit_options } = stream;
+    let Stream { control, commit_options } = stream;
+    let Control { reader: _reader, mut writer, offer, features } = control;
     session.suspend_stall_check(true);
     let mut state = lock(&options.stream.0);
     state.open(session, options, &offer)?;
@@ -99,7 +100,7 @@ pub(super) fn run(
         verified: u64::from(!skipped),
         kept: u64::from(skipped),
         bytes: if skipped { 0 } else { bytes },
-        durability_number: durability.then_some(reached as u8),
+        durability_number: features.durability.then_some(reached as u8),
         ..unsigned(session, &offer)
     };
     let (receipt, confirmed) = conclude(session, options, &mut writer, receipt)?;

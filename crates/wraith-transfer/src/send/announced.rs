@@ -3,6 +3,7 @@
 use wraith_files::{Kind, Tree, WalkEntry};
 
 use super::plan::Planned;
+use crate::roots::FileId;
 
 /// An announced entry, with the data that workers need to send it.
 #[derive(Debug)]
@@ -14,6 +15,12 @@ impl Announced {
     /// Returns the path in the manifest, escaped for a terminal.
     pub(crate) fn shown(&self) -> impl std::fmt::Display + '_ {
         self.found.entry.path.display()
+    }
+
+    /// Returns the identity of a listed file.
+    pub(super) fn file_id(&self) -> FileId<'_> {
+        let path = self.found.entry.path.as_bytes();
+        FileId { entry: path, path, tree: self.tree(), stamp: self.found.stamp() }
     }
 
     pub(crate) fn name(&self) -> String {

@@ -6,7 +6,6 @@
 //! while the file is unchanged, so they match the chaining values.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use wraith_files::{
@@ -108,17 +107,17 @@ impl Worker<'_> {
             root: [0; 32],
             buffer: vec![0; CHUNK_BYTES],
         };
-        let progress = &self.sending.options.progress;
+        let progress = self.offered.progress();
         progress.begin_file(job.entry, &job.item.name(), 0, file.size);
-        self.sending.asks.open(job.entry);
+        self.peer.requests.open(job.entry);
         let done = self.sketch_and_answer(&mut file, unless);
-        self.sending.asks.close(job.entry);
+        self.peer.requests.close(job.entry);
         if !matches!(done, Err(DeltaStop::Transfer(_))) {
             file.progress.finish(progress, file.size);
         }
         match done {
             Ok((ending, root)) => {
-                self.resolve(job.entry, &job.item, ending, Some(root));
+                self.offered.resolve(job.entry, &job.item, ending, (Some(root), None));
                 let (entry, chunks) = (job.entry, file.sent);
                 self.write_header(Header::End { entry, ending, chunks, root })
             }
@@ -139,8 +138,8 @@ impl Worker<'_> {
         let chunks = file.source.chunks();
         let mut is_refined = false;
         while file.upto < chunks {
-            let session = self.sending.session;
-            match self.sending.asks.next(file.entry) {
+            let session = self.peer.session;
+            match self.peer.requests.next(file.entry) {
                 None => return Err(session.stopped().into()),
                 Some(DeltaRequest::Refine(refine)) if !is_refined && file.upto == 0 => {
                     is_refined = true;
@@ -166,7 +165,7 @@ impl Worker<'_> {
         for index in 0..chunks {
             self.check_running(file, index)?;
             let bytes = &mut file.buffer[..chunk_len(file.size, index)];
-            self.sending.options.progress.at_disk(|| file.source.read_chunk(index, bytes))?;
+            self.offered.progress().at_disk(|| file.source.read_chunk(index, bytes))?;
             let cv = Tree::Blake3.chunk_cv(index, &[bytes]);
             root.set(index, cv);
             proofs.extend_from_slice(&cv);
@@ -190,7 +189,7 @@ impl Worker<'_> {
 
     /// Sends the finer pieces of some ranges.
     fn refine(&mut self, file: &mut Sketched<'_>, refine: &Refine) -> Result<(), DeltaStop> {
-        let session = self.sending.session;
+        let session = self.peer.session;
         let spans = ascending(&refine.spans, 0..file.size);
         let (Some(size), Some(spans)) = (PieceSize::new(refine.average), spans) else {
             return Err(session.protocol("it refines invalid ranges").into());
@@ -218,7 +217,7 @@ impl Worker<'_> {
 
     /// Sends the requested bytes, one record per affected chunk.
     fn patch(&mut self, file: &mut Sketched<'_>, lack: &Lack) -> Result<(), DeltaStop> {
-        let (session, before) = (self.sending.session, chunk_start(file.upto));
+        let (session, before) = (self.peer.session, chunk_start(file.upto));
         let decided = before..chunk_start(lack.upto).min(file.size);
         let is_forward = lack.upto > file.upto && lack.upto <= file.source.chunks();
         let Some(spans) = ascending(&lack.spans, decided.clone()).filter(|_| is_forward) else {
@@ -248,11 +247,11 @@ impl Worker<'_> {
             let start = HEAD_ROOM - header.len();
             buffer.bytes()[start..HEAD_ROOM].copy_from_slice(&header);
             file.sent += 1;
-            self.sending.bytes_moved.fetch_add(u64::from(len), Relaxed);
+            self.offered.bytes_moved(u64::from(len));
             self.write(buffer.freeze(start..filled))?;
         }
         file.upto = lack.upto;
-        file.progress.add_bytes(&self.sending.options.progress, decided.end - decided.start);
+        file.progress.add_bytes(self.offered.progress(), decided.end - decided.start);
         Ok(())
     }
 
@@ -264,8 +263,8 @@ impl Worker<'_> {
 
     /// Reports progress now and then, and fails when the transfer is over.
     fn check_running(&mut self, file: &Sketched<'_>, read: u64) -> Result<(), TransferError> {
-        if self.sending.session.is_over() {
-            return Err(self.sending.session.stopped());
+        if self.peer.session.is_over() {
+            return Err(self.peer.session.stopped());
         }
         if read == 0 || !read.is_multiple_of(PULSE_CHUNKS) {
             return Ok(());

@@ -4,23 +4,22 @@
 //! The walk is not kept: the plan bounds the memory for any size of the tree. Entries that exceed
 //! the limits of the offer or would break the order of the manifest are skipped and reported.
 
-use std::fmt::Display;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
-use wraith_files::{Kind, Tree, Walk, WalkEntry, WalkSummary};
+use wraith_files::{Kind, Tree, WalkEntry};
 use wraith_transport::SendStream;
 
-use super::Sending;
 use super::announced::Announced;
+use super::offered::Offered;
+use super::options::SendOptions;
+use super::peer::Peer;
 use super::pushes::{PushSelection, ToPush};
-use crate::cancel::Cancel;
+use super::survey::walk;
 use crate::error::TransferError;
-use crate::events::Event;
 use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::manifest_order::ManifestOrder;
+use crate::message::Offer;
 use crate::offer_limits::OfferLimits;
 
 /// Bytes of manifest written at once, at first. A distant receiver can thus start on a few entries
@@ -30,33 +29,21 @@ const BATCH_BYTES_FIRST: usize = 1024;
 /// Bytes of manifest written at once, later.
 const BATCH_BYTES_MAX: usize = 64 * 1024;
 
-/// Walks the tree for the counts of an offer.
-pub(crate) fn survey(paths: &[PathBuf], cancel: &Cancel) -> Result<WalkSummary, TransferError> {
-    let cancelled = cancel.clone();
-    let mut walk = walk(paths)?.stop_when(move || cancelled.is_cancelled());
-    walk.by_ref().for_each(drop);
-    if cancel.is_cancelled() {
-        return Err(TransferError::Cancelled { role: crate::Role::Sender });
-    }
-    Ok(*walk.summary())
-}
-
-fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
-    Walk::new(paths).map_err(|error| TransferError::Other { what: format!("cannot send {error}") })
-}
-
 /// Walks the tree and streams it. Sends the files to push to `chosen`.
 pub(super) fn write(
-    sending: &Sending<'_>,
-    stream: SendStream,
+    peer: &Peer<'_>,
+    offered: &Offered<'_>,
+    options: &SendOptions,
+    (offer, stream): (&Offer, SendStream),
     choice: PushSelection,
     chosen: Sender<ToPush>,
 ) -> Result<(), TransferError> {
     let mut writer = ManifestWriter {
-        sending,
+        peer,
+        offered,
         stream,
         order: ManifestOrder::default(),
-        limits: OfferLimits::of(sending.offer),
+        limits: OfferLimits::of(offer),
         hasher: blake3::Hasher::new(),
         entries: 0,
         bytes: Vec::new(),
@@ -64,23 +51,24 @@ pub(super) fn write(
         to_push: Some((choice, chosen)),
         flush_at: BATCH_BYTES_FIRST,
     };
-    let cancelled = sending.options.cancel.clone();
-    for item in walk(&sending.options.paths)?.stop_when(move || cancelled.is_cancelled()) {
+    let cancelled = options.cancel.clone();
+    for item in walk(&options.paths)?.stop_when(move || cancelled.is_cancelled()) {
         match item {
             Ok(found) => writer.add(found)?,
             Err(skipped) => {
-                writer.leave_out(&skipped.path, &skipped.what(), skipped.is_special());
+                offered.leave_out(&skipped.path, &skipped.what(), skipped.is_special());
             }
         }
-        if sending.session.is_over() {
+        if peer.session.is_over() {
             return Ok(());
         }
     }
-    if sending.session.is_over() { Ok(()) } else { writer.finish() }
+    if peer.session.is_over() { Ok(()) } else { writer.finish() }
 }
 
 struct ManifestWriter<'a> {
-    sending: &'a Sending<'a>,
+    peer: &'a Peer<'a>,
+    offered: &'a Offered<'a>,
     stream: SendStream,
     order: ManifestOrder,
     limits: OfferLimits,
@@ -99,18 +87,22 @@ struct ManifestWriter<'a> {
 impl ManifestWriter<'_> {
     fn add(&mut self, mut found: WalkEntry) -> Result<(), TransferError> {
         if let Kind::File { sparse: Some(tree), .. } = &mut found.entry.kind
-            && !self.sending.position_free
+            && !self.peer.position_free
         {
             *tree = Tree::Blake3;
         }
         let entry = &found.entry;
         let is_dir = matches!(entry.kind, Kind::Dir);
         if self.entries >= ENTRIES_MAX || !self.limits.admit(entry.size()) {
-            self.leave_out(&entry.path.display(), &"appeared after the offer was made", false);
+            self.offered.leave_out(
+                &entry.path.display(),
+                &"appeared after the offer was made",
+                false,
+            );
             return Ok(());
         }
         if let Err(error) = self.order.check(entry.path.as_bytes(), is_dir) {
-            self.leave_out(&entry.path.display(), &error, false);
+            self.offered.leave_out(&entry.path.display(), &error, false);
             return Ok(());
         }
         let start = self.bytes.len();
@@ -121,7 +113,7 @@ impl ManifestWriter<'_> {
         self.bytes[start..start + 4].copy_from_slice(&(len as u32).to_be_bytes());
         self.hasher.update(&self.bytes[start..]);
         let number = self.entries as u32;
-        self.sending.options.events.event(Event::Entry { number, entry });
+        self.offered.listed(number, entry);
         let announced = Announced { found };
         if let Some((choice, _)) = &mut self.to_push {
             choice.consider(number, &announced);
@@ -135,17 +127,10 @@ impl ManifestWriter<'_> {
         Ok(())
     }
 
-    /// Counts an object that is not part of the transfer, and reports it to the user.
-    fn leave_out(&self, path: &dyn Display, what: &dyn Display, special: bool) {
-        let count = if special { &self.sending.special } else { &self.sending.left_out };
-        count.fetch_add(1, Relaxed);
-        self.sending.options.events.event(Event::LeftOut { path, what, special });
-    }
-
     /// Announces the buffered entries to the plan, then sends them to the receiver.
     fn flush(&mut self) -> Result<(), TransferError> {
-        let session = self.sending.session;
-        if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {
+        let session = self.peer.session;
+        if !self.offered.serving.announce(std::mem::take(&mut self.announced)) {
             return Ok(());
         }
         if let Some((choice, chosen)) = self.to_push.take() {
@@ -162,12 +147,11 @@ impl ManifestWriter<'_> {
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes.extend_from_slice(&self.entries.to_be_bytes());
         self.bytes.extend_from_slice(&hash);
-        self.bytes.extend_from_slice(&self.sending.left_out.load(Relaxed).to_be_bytes());
+        self.bytes.extend_from_slice(&self.offered.left_out().to_be_bytes());
         // Set before the trailer is written: the receipt may arrive right after it.
-        let known = self.sending.manifest_hash.set(hash);
-        debug_assert!(known.is_ok(), "a manifest is written once");
+        self.offered.serving.with(|serving| serving.end_manifest(hash));
         self.flush()?;
         let finished = self.stream.finish();
-        finished.map_err(|error| self.sending.session.write_failed(error))
+        finished.map_err(|error| self.peer.session.write_failed(error))
     }
 }

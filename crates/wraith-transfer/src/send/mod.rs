@@ -8,7 +8,16 @@
 //! - Each worker thread reads and hashes files and writes its own data stream.
 //! - One thread detects stalls.
 //!
-//! The threads share the [`Plan`] and no other contended state.
+//! Three parts share the state, and no file besides this one uses more than two of them:
+//!
+//! | part | content |
+//! |---|---|
+//! | [`Peer`] | a receiver: its connection, the data that it has not acknowledged, its requests |
+//! | [`Offered`] | the content: what of it is wanted, and the large file that is being read |
+//! | [`Books`] | the results: events, counters, and the roots of the files that were read |
+//!
+//! The answers to the receiver are a state machine without I/O ([`serving::Serving`]), which the
+//! threads share behind one lock.
 //!
 //! Local parameters, unknown to the peer. The reason for each is at its definition:
 //!
@@ -23,183 +32,59 @@
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | ≥ 400 MB/s, ≤ 5 ms, ≥ 256 MiB | rate, round-trip time and remaining bytes from which further connections are used |
 
 mod announced;
+mod books;
 mod delta;
 mod delta_requests;
+mod demand;
 mod large_file;
 mod ledger;
 mod manifest;
 mod negotiate;
+mod offered;
+mod options;
 mod parallel;
+mod peer;
 mod plan;
 mod pushes;
 mod sent_roots;
+mod serving;
 mod shared_file;
+mod shared_serving;
+#[cfg(test)]
+mod simulated;
 mod source;
 pub(crate) mod stream;
+mod survey;
 mod worker;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, mpsc};
 
-use wraith_crypto::NodeId;
-use wraith_files::WalkSummary;
-use wraith_transport::{Connection, SendStream, block_on};
+use wraith_transport::Connection;
 
 use crate::buffer_pool::BufferPool;
-use crate::cancel::Cancel;
 use crate::control::ControlReader;
 use crate::error::{TransferError, close};
-use crate::events::{Event, Events};
+use crate::events::Event;
 use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
-use crate::lock::lock;
-use crate::message::{Accept, Excepted, Message, Offer};
-use crate::parallel::ParallelConnections;
-use crate::progress::Progress;
-use crate::rate::Rate;
 use crate::receipt::Receipt;
-use crate::record::Ending;
 use crate::role::Role;
+use crate::roots::Roots;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
-use announced::Announced;
-use delta_requests::{DeltaRequest, DeltaRequests};
-use ledger::{EntryLedger, Mismatch};
-use negotiate::{Negotiated, negotiate, summary_of};
-use parallel::Demand;
-use plan::{Decisions, Passed, Plan, Planned};
-use pushes::{PushSelection, Pushes};
+use books::Books;
+use delta_requests::DeltaRequests;
+use demand::Demand;
+use negotiate::{Negotiated, WORKERS, negotiate, terms};
+use offered::Offered;
+pub use options::{SendOptions, SendReport};
+use peer::Peer;
+use plan::Decisions;
+use pushes::PushSelection;
 pub use sent_roots::SentRoots;
-use shared_file::SharedFile;
+use serving::Answer;
 pub use source::StreamSource;
-
-/// Number of workers, each with its own data stream. One reads and hashes while the other waits for
-/// room, and small files are opened on two cores at once. More workers only help disks that are
-/// slow at one file and fast at many.
-const WORKERS: u64 = 2;
-
-/// Returns true if an identity, proved by the handshake, may use the capability.
-pub type Admits = Arc<dyn Fn(NodeId) -> bool + Send + Sync>;
-
-/// Options of [`serve`].
-pub struct SendOptions {
-    /// Files and directories; each keeps its own last name.
-    pub paths: Vec<PathBuf>,
-    /// Byte stream to send instead of the paths.
-    pub stream: Option<StreamSource>,
-    /// Capability secret of the ticket: only a receiver that presents it is served.
-    pub secret: [u8; 16],
-    /// Additional check of a receiver with the secret; `None` admits every such receiver.
-    pub admits: Option<Admits>,
-    /// Send only the differences of files of which the receiver has an old copy, if the receiver
-    /// supports that.
-    pub delta: bool,
-    /// Wait until all data is on the receiver's stable storage.
-    pub sync: bool,
-    /// Sender's identity required in the receipt; not checked if `None`.
-    pub node_id: Option<NodeId>,
-    /// Roots of files read for earlier connections; shared by all connections of an offer.
-    pub sent_roots: SentRoots,
-    /// Rate limit.
-    pub rate: Arc<Rate>,
-    /// Parallel connections for the chunks of large files.
-    pub parallel: ParallelConnections,
-    /// Live counters.
-    pub progress: Arc<Progress>,
-    /// Receives events.
-    pub events: Arc<dyn Events>,
-    /// Cancels the transfer from another thread.
-    pub cancel: Cancel,
-    /// Counts and sizes for the offer, once known.
-    survey: OnceLock<WalkSummary>,
-}
-
-impl SendOptions {
-    /// Creates options that report no events.
-    pub fn new(paths: Vec<PathBuf>, secret: [u8; 16]) -> Self {
-        Self {
-            paths,
-            stream: None,
-            secret,
-            admits: None,
-            delta: true,
-            sync: true,
-            node_id: None,
-            sent_roots: SentRoots::in_memory(&wraith_crypto::kdf::derive(
-                "wraith/1 sent marks of a process",
-                &secret,
-            )),
-            rate: Arc::default(),
-            parallel: ParallelConnections::default(),
-            progress: Arc::default(),
-            events: Arc::new(()),
-            cancel: Cancel::default(),
-            survey: OnceLock::new(),
-        }
-    }
-
-    fn is_sender(&self, receipt: &Receipt) -> bool {
-        self.node_id.is_none_or(|own| own == receipt.sender)
-    }
-
-    /// Walks the tree without reading files, and keeps its counts for the offer of every [`serve`].
-    /// Call it before a receiver connects, so that the receiver need not wait. Fails if one of the
-    /// paths cannot be read.
-    pub fn survey(&self) -> Result<&WalkSummary, TransferError> {
-        if let Some(source) = &self.stream {
-            return Ok(self.survey.get_or_init(|| summary_of(source)));
-        }
-        if let Some(summary) = self.survey.get() {
-            return Ok(summary);
-        }
-        let summary = manifest::survey(&self.paths, &self.cancel)?;
-        Ok(self.survey.get_or_init(|| summary))
-    }
-}
-
-impl std::fmt::Debug for SendOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SendOptions").field("paths", &self.paths).finish_non_exhaustive()
-    }
-}
-
-/// Result of a transfer at the sender: everything the receiver wanted has arrived on its disk and
-/// is verified.
-#[derive(Clone, Debug)]
-pub struct SendReport {
-    /// The offer.
-    pub offer: Offer,
-    /// The receiver's signed receipt.
-    pub receipt: Receipt,
-    /// Identity of the receiver.
-    pub receiver: NodeId,
-    /// Number of files that were sent or found identical.
-    pub files: u64,
-    /// Their total bytes.
-    pub bytes: u64,
-    /// Bytes of file content sent over the connection.
-    pub bytes_moved: u64,
-    /// Bytes of all datagrams, in both directions.
-    pub wire_bytes: u64,
-    /// Number of connections that carried data.
-    pub connections: u64,
-    /// Number of files that could not be read, changed during reading, or that the receiver could
-    /// not keep.
-    pub failed: u64,
-    /// Number of files, folders and links missing from the offer. These are names that no receiver
-    /// would accept, folders that cannot be listed, and entries that appeared too late.
-    pub left_out: u64,
-    /// Number of sockets, pipes and devices, which have no content to send.
-    pub special: u64,
-}
-
-impl SendReport {
-    /// Returns [`TransferError::Partial`] if anything is missing.
-    pub fn outcome(&self) -> Result<(), TransferError> {
-        TransferError::partial(Role::Sender, self.failed, self.offer.files, self.left_out)
-    }
-}
 
 /// Serves one receiver and blocks until its receipt arrives or the transfer fails. After that, the
 /// connection is closed, with the reason for the receiver. [`SendOptions::cancel`] ends the
@@ -223,87 +108,59 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
     session.conclude(result)
 }
 
-/// State shared by the sender's threads.
-pub(crate) struct Sending<'a> {
-    session: &'a Session,
-    options: &'a SendOptions,
-    offer: &'a Offer,
-    /// True if the receiver accepts files with a position-free tree.
-    position_free: bool,
-    plan: Plan<Announced>,
-    pushes: Pushes,
-    /// Requests for files of which the receiver has old copies.
-    asks: DeltaRequests,
-    shared_file: SharedFile,
-    demand: Demand,
-    pool: BufferPool,
-    ledger: Mutex<EntryLedger>,
-    /// Set once the manifest has been written.
-    manifest_hash: OnceLock<[u8; 32]>,
-    bytes_moved: AtomicU64,
-    left_out: AtomicU64,
-    special: AtomicU64,
-}
-
 fn run(
     session: &Session,
     options: &SendOptions,
     negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
     let Negotiated { mut reader, writer, offer, position_free, push, .. } = negotiated;
-    let writer = Mutex::new(writer);
-    let sending = Sending {
+    let peer = Peer {
         session,
-        options,
-        offer: &offer,
+        writer: Mutex::new(writer),
         position_free,
-        plan: Plan::new(),
-        pushes: Pushes::default(),
-        asks: DeltaRequests::default(),
-        shared_file: SharedFile::new(),
+        rate: &options.rate,
+        parallel: &options.parallel,
         demand: Demand::default(),
         pool: BufferPool::default(),
-        ledger: Mutex::new(EntryLedger::new()),
-        manifest_hash: OnceLock::new(),
-        bytes_moved: AtomicU64::new(0),
-        left_out: AtomicU64::new(0),
-        special: AtomicU64::new(0),
+        requests: DeltaRequests::default(),
     };
+    let books = Books::new(&*options.events, &options.progress, &options.sent_roots);
+    let offered = Offered::new(&books, terms(session, options, &offer));
     // A long manifest fills the receiver's window while its user decides.
     session.suspend_stall_check(true);
-    let manifest_stream = open(session, StreamKind::Manifest)?;
+    let manifest_stream = session.open_stream(&session.connection, StreamKind::Manifest)?;
     let data_streams: Result<Vec<_>, _> =
-        (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
+        (0..WORKERS).map(|_| session.open_stream(&session.connection, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
-        sending.plan.stop();
-        sending.asks.stop();
-        sending.pool.stop();
-        sending.shared_file.stop();
-        sending.demand.stop();
+        peer.stop();
+        offered.stop();
     };
     std::thread::scope(|scope| {
-        let (sending, writer) = (&sending, &writer);
+        let (peer, offered, offer) = (&peer, &offered, &offer);
         let (chosen, to_push) = mpsc::channel();
         let mut to_push = Some(to_push);
         let choice = PushSelection::new(push);
         scope.spawn(move || {
-            session.run_or_fail(|| manifest::write(sending, manifest_stream, choice, chosen));
+            let to = (offer, manifest_stream);
+            session.run_or_fail(|| manifest::write(peer, offered, options, to, choice, chosen));
         });
         for stream in data_streams {
             // The first one starts with the pushed files.
             let to_push = to_push.take();
-            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream, to_push)));
+            scope.spawn(move || {
+                session.run_or_fail(|| worker::work(peer, offered, stream, to_push))
+            });
         }
         scope.spawn(move || session.watch(|| false, || Ok(()), stop));
         session.run_or_fail(|| {
             let open_parallel = |count| {
                 scope.spawn(move || {
-                    session.run_or_fail(|| parallel::open(scope, sending, writer, count));
+                    session.run_or_fail(|| parallel::open(scope, peer, offered, count));
                 });
             };
-            receipt = Some(read_control(sending, &mut reader, open_parallel)?);
+            receipt = Some(read_control(peer, offered, &books, &mut reader, open_parallel)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this close and not broken
             // streams.
@@ -312,19 +169,19 @@ fn run(
         });
     });
     // Also after a failure: the next connection need not read these files again.
-    options.sent_roots.flush();
+    let _ = options.sent_roots.flush();
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
-    let counts = lock(&sending.ledger).counts();
+    let counts = offered.serving.with(|serving| serving.counts());
     Ok(SendReport {
         failed: counts.failed,
         files: counts.resolved,
         bytes: counts.bytes,
-        bytes_moved: sending.bytes_moved.load(Relaxed),
+        bytes_moved: books.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
-        left_out: sending.left_out.load(Relaxed),
-        special: sending.special.load(Relaxed),
+        left_out: books.left_out.load(Relaxed),
+        special: books.special.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
         connections: session.used_connections(),
@@ -332,128 +189,40 @@ fn run(
     })
 }
 
-/// Opens a stream of this kind.
-fn open(session: &Session, kind: StreamKind) -> Result<SendStream, TransferError> {
-    open_on(session, &session.connection, kind)
-}
-
-fn open_on(
-    session: &Session,
-    connection: &Connection,
-    kind: StreamKind,
-) -> Result<SendStream, TransferError> {
-    let opened = session.wait(connection.open_stream());
-    let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
-    block_on(stream.write_all(&[kind.byte()])).map_err(|error| session.write_failed(error))?;
-    Ok(stream)
-}
-
 /// Handles the receiver's messages up to its receipt.
 fn read_control(
-    sending: &Sending<'_>,
+    peer: &Peer<'_>,
+    offered: &Offered<'_>,
+    books: &Books<'_>,
     reader: &mut ControlReader,
     open_parallel: impl FnOnce(usize),
 ) -> Result<Receipt, TransferError> {
-    let session = sending.session;
-    let mut accepted = false;
+    let session = peer.session;
     let mut open_parallel = Some(open_parallel);
     loop {
-        match reader.next(session)? {
-            Message::Accept(Accept { rate, parallel, .. }) if !accepted => {
-                sending.options.rate.ask(rate);
-                accepted = true;
+        match offered.serving.handle(reader.next(session)?)? {
+            Answer::Accepted { rate, parallel } => {
+                peer.rate.ask(rate);
                 // Before a file is started.
-                let count = parallel::agreed(sending, parallel);
+                let count = parallel::agreed(peer, parallel);
                 if let Some(open) = open_parallel.take().filter(|_| count > 0) {
-                    sending.shared_file.share();
+                    offered.shared_file.share();
                     open(count);
                 }
                 session.suspend_stall_check(false);
                 session.log_accept(false);
-                sending.options.events.event(Event::Accepted);
+                books.accepted();
             }
-            Message::Want(want) if accepted => {
-                if !want.delta.is_empty() && !sending.options.delta {
-                    return Err(session.protocol("it requests deltas that were not offered"));
-                }
-                let decided = sending.pushes.decide(want.upto, |pushed| {
-                    sending.plan.decide(&want, |entry| pushed.get(&entry).copied())
-                });
-                let Decisions { passed, pushed } =
-                    decided.map_err(|what| session.protocol(what))?;
-                for (entry, item, root) in pushed {
-                    let bytes = item.file_bytes().unwrap_or(0);
-                    sending.bytes_moved.fetch_add(bytes, Relaxed);
-                    worker::resolve(sending, entry, &item, Ending::Complete, Some(root));
-                }
-                passed.into_iter().for_each(|passed| pass(sending, passed));
+            Answer::Decided(Decisions { passed, pushed }) => {
+                pushed.iter().for_each(|pushed| books.pushed(pushed));
+                passed.into_iter().for_each(|passed| books.passed(passed));
             }
-            Message::Exceptions(exceptions) if accepted => {
-                for excepted in &exceptions.entries {
-                    except(sending, excepted)?;
-                }
+            Answer::Excepted(excepted) => {
+                excepted.into_iter().for_each(|(entry, why)| books.excepted(entry, why));
             }
-            Message::Refine(refine) if accepted => {
-                sending.asks.deliver(DeltaRequest::Refine(refine))
-            }
-            Message::Lack(lack) if accepted => sending.asks.deliver(DeltaRequest::Lack(lack)),
-            Message::DiskBusy(_) if accepted => session.moved(STALL_BYTES),
-            Message::Receipt(body) if accepted => {
-                let receipt = Receipt::from_body(&body);
-                check(sending, &receipt)?;
-                return Ok(receipt);
-            }
-            other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+            Answer::Delta(request) => peer.requests.deliver(request),
+            Answer::Busy => session.moved(STALL_BYTES),
+            Answer::Receipt(receipt) => return Ok(receipt),
         }
     }
-}
-
-/// Records an entry that is decided and not wanted.
-fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
-    let Passed { entry, item, exception } = passed;
-    let Some(exception) = exception else { return lock(&sending.ledger).passed(entry) };
-    lock(&sending.ledger).left_out(entry, exception);
-    sending.options.progress.add_files(1);
-    excepted(sending, entry, exception);
-    let (path, status, bytes) = (item.shown(), exception.status(), item.file_bytes().unwrap_or(0));
-    sending.options.progress.add_found(bytes);
-    sending.options.events.event(Event::File {
-        path: &path,
-        status,
-        bytes,
-        root: None,
-        change: None,
-    });
-}
-
-/// Records an entry that was sent but that the receiver lacks.
-fn except(sending: &Sending<'_>, entry: &Excepted) -> Result<(), TransferError> {
-    let known = lock(&sending.ledger).except(entry);
-    let (entry, exception) = known.map_err(|what| sending.session.protocol(what))?;
-    excepted(sending, entry, exception);
-    Ok(())
-}
-
-fn excepted(sending: &Sending<'_>, number: u32, exception: crate::Exception) {
-    sending.options.events.event(Event::Excepted { number, exception });
-}
-
-/// Checks the receipt against the sender's records (SPEC §10.7).
-fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
-    let session = sending.session;
-    receipt
-        .verify(&session.connection.peer())
-        .map_err(|forged| session.protocol(forged.to_string()))?;
-    if receipt.transfer_id != sending.offer.transfer_id || !sending.options.is_sender(receipt) {
-        return Err(session.protocol("a receipt for another transfer"));
-    }
-    if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_resolved() {
-        return Err(session.protocol("an early receipt, or one for another manifest"));
-    }
-    let what = match lock(&sending.ledger).check(receipt) {
-        Ok(()) => return Ok(()),
-        Err(Mismatch::EntryCounts) => "the counts in the receipt differ from the data sent",
-        Err(Mismatch::Contents) => "the contents in the receipt differ from the data sent",
-    };
-    Err(TransferError::Verification { what: what.into() })
 }

@@ -8,15 +8,22 @@
 use minicbor::bytes::ByteVec;
 use wraith_files::WalkSummary;
 
+use super::options::SendOptions;
+use super::serving::Terms;
 use super::source::StreamSource;
-use super::{SendOptions, WORKERS};
+use super::survey::summary_of;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::TransferError;
 use crate::events::Event;
 use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX};
-use crate::message::{FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer};
+use crate::message::{FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer, transfer_id};
 use crate::role::Role;
 use crate::session::Session;
+
+/// Number of workers, each with its own data stream. One reads and hashes while the other waits for
+/// room, and small files are opened on two cores at once. More workers only help disks that are
+/// slow at one file and fast at many.
+pub(super) const WORKERS: u64 = 2;
 
 /// The control stream after Fetch and Offer.
 pub(super) struct Negotiated {
@@ -83,6 +90,16 @@ pub(super) fn negotiate(
     Ok(Negotiated { reader, writer, offer, position_free, push, source })
 }
 
+/// Returns the terms of an offer that was sent.
+pub(super) fn terms(session: &Session, options: &SendOptions, offer: &Offer) -> Terms {
+    Terms {
+        transfer_id: offer.transfer_id,
+        receiver: session.connection.peer(),
+        sender: options.node_id,
+        delta: options.delta,
+    }
+}
+
 fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
     let summary = options.survey()?;
     let first =
@@ -92,7 +109,7 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
         name.pop();
     }
     Ok(Offer {
-        transfer_id: crate::transfer_id(&options.secret),
+        transfer_id: transfer_id(&options.secret),
         name,
         files: summary.files,
         dirs: summary.dirs,
@@ -119,7 +136,7 @@ fn names(options: &SendOptions) -> Option<Vec<ByteVec>> {
 fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
     let WalkSummary { files, bytes, largest, .. } = summary_of(source);
     Offer {
-        transfer_id: crate::transfer_id(&options.secret),
+        transfer_id: transfer_id(&options.secret),
         name: source.offered_name().to_owned(),
         files,
         bytes,
@@ -129,12 +146,6 @@ fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
         no_sync: (!options.sync).then_some(true),
         ..Offer::default()
     }
-}
-
-/// Returns the counts for the offer of a byte stream.
-pub(super) fn summary_of(source: &StreamSource) -> WalkSummary {
-    let bytes = source.size().unwrap_or(0);
-    WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
 }
 
 /// Returns the only offered file as a byte stream; `None` unless the offer is a single file.

@@ -2,18 +2,16 @@
 //!
 //! Want messages decide entries in order: each entry becomes *wanted* or is dropped. A wanted entry
 //! leaves the plan when a worker takes it. The undecided and the wanted entries together are
-//! bounded: while the plan is full, the manifest waits ([`Plan::announce`]). A Want that names an
+//! bounded: while the plan is full, the manifest waits ([`Plan::has_room`]). A Want that names an
 //! entry twice, out of order, or before it was announced is rejected. So a receiver can request
 //! each entry at most once.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use wraith_files::{Root, Tree, chunk_count};
 
 use crate::exception::Exception;
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
-use crate::lock::lock;
 use crate::message::Want;
 use crate::wanted::{WantDecision, WantReader, Wanted};
 
@@ -53,70 +51,51 @@ pub(crate) struct Decisions<T> {
     pub(crate) pushed: Vec<(u32, T, Root)>,
 }
 
-/// The shared plan; see the module documentation.
+/// The plan; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Plan<T> {
-    state: Mutex<PlanState<T>>,
-    /// Signalled when there is new work or room, or the plan is stopped.
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-struct PlanState<T> {
     /// Announced, undecided entries; the first has number `decided`.
     undecided: VecDeque<T>,
     decided: u64,
     wanted: VecDeque<Job<T>>,
     /// Path bytes in `undecided` and `wanted`.
     path_bytes: usize,
-    stopped: bool,
 }
 
 impl<T: Planned> Plan<T> {
     pub(crate) fn new() -> Self {
-        let state = PlanState {
-            undecided: VecDeque::new(),
-            decided: 0,
-            wanted: VecDeque::new(),
-            path_bytes: 0,
-            stopped: false,
-        };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        Self { undecided: VecDeque::new(), decided: 0, wanted: VecDeque::new(), path_bytes: 0 }
     }
 
-    /// Adds entries, before the manifest stream carries them. Waits while too many are kept.
-    /// Returns false once stopped.
-    pub(crate) fn announce(&self, entries: Vec<T>) -> bool {
-        let mut state = lock(&self.state);
-        while !state.stopped && !state.has_room() {
-            state = self.wait(state);
-        }
-        if state.stopped {
-            return false;
-        }
-        state.path_bytes += entries.iter().map(Planned::path_bytes).sum::<usize>();
-        state.undecided.extend(entries);
-        true
+    /// Returns false while too many entries are kept: no more may be announced then.
+    pub(crate) fn has_room(&self) -> bool {
+        self.undecided.len() + self.wanted.len() < KEPT_ENTRIES_MAX
+            && self.path_bytes < KEPT_PATH_BYTES_MAX
+    }
+
+    /// Adds entries, before the manifest stream carries them.
+    pub(crate) fn announce(&mut self, entries: Vec<T>) {
+        self.path_bytes += entries.iter().map(Planned::path_bytes).sum::<usize>();
+        self.undecided.extend(entries);
     }
 
     /// Applies a Want. Returns the entries that are not wanted or, according to `root_of_pushed`,
     /// were pushed. An error describes the violation of SPEC §10.5; after an error, no decision is
     /// applied.
     pub(crate) fn decide(
-        &self,
+        &mut self,
         want: &Want,
         root_of_pushed: impl Fn(u32) -> Option<Root>,
     ) -> Result<Decisions<T>, &'static str> {
-        let mut state = lock(&self.state);
-        let announced = state.decided + state.undecided.len() as u64;
-        if want.upto < state.decided || want.upto > announced {
+        let announced = self.decided + self.undecided.len() as u64;
+        if want.upto < self.decided || want.upto > announced {
             return Err("it decides entries that were not announced");
         }
         let mut named = WantReader::new(want)?;
-        let first = state.decided;
+        let first = self.decided;
         let mut all = Vec::new();
         // Two passes: check, then apply.
-        for (entry, item) in (first..want.upto).zip(&state.undecided) {
+        for (entry, item) in (first..want.upto).zip(&self.undecided) {
             let decided = named.take(entry)?;
             match (&decided, item.file_bytes()) {
                 (Some(WantDecision::Wanted { wanted, delta }), Some(bytes)) => {
@@ -133,82 +112,53 @@ impl<T: Planned> Plan<T> {
         }
         let (mut passed, mut pushed) = (Vec::new(), Vec::new());
         for (entry, decided) in all {
-            let item = state.undecided.pop_front().expect("upto is at most what was announced");
+            let item = self.undecided.pop_front().expect("upto is at most what was announced");
             let exception = match decided {
                 Some(WantDecision::Wanted { wanted, delta }) => {
                     let root = root_of_pushed(entry).filter(|_| wanted == Wanted::Whole && !delta);
                     if let Some(root) = root {
-                        state.path_bytes -= item.path_bytes();
+                        self.path_bytes -= item.path_bytes();
                         pushed.push((entry, item, root));
                         continue;
                     }
-                    state.wanted.push_back(Job { entry, item, wanted, delta });
+                    self.wanted.push_back(Job { entry, item, wanted, delta });
                     continue;
                 }
                 Some(WantDecision::Excepted(exception)) => Some(exception),
                 None => None,
             };
-            state.path_bytes -= item.path_bytes();
+            self.path_bytes -= item.path_bytes();
             passed.push(Passed { entry, item, exception });
         }
-        state.decided = want.upto;
-        drop(state);
-        self.changed.notify_all();
+        self.decided = want.upto;
         Ok(Decisions { passed, pushed })
     }
 
     /// Takes jobs from the front: the first one unconditionally, then more while `more` returns
-    /// true. Waits for the first. Returns an empty list once the plan is stopped.
-    pub(crate) fn take(&self, mut more: impl FnMut(&Job<T>) -> bool) -> Vec<Job<T>> {
-        let mut state = lock(&self.state);
-        while !state.stopped && state.wanted.is_empty() {
-            state = self.wait(state);
-        }
+    /// true.
+    pub(crate) fn take(&mut self, mut more: impl FnMut(&Job<T>) -> bool) -> Vec<Job<T>> {
         let mut jobs = Vec::new();
-        while !state.stopped {
-            match state.wanted.front() {
-                Some(job) if jobs.is_empty() | more(job) => {}
-                _ => break,
-            }
-            let job = state.wanted.pop_front().expect("there is a front");
-            state.path_bytes -= job.item.path_bytes();
+        while let Some(job) = self.wanted.pop_front_if(|job| jobs.is_empty() | more(job)) {
+            self.path_bytes -= job.item.path_bytes();
             jobs.push(job);
         }
-        drop(state);
-        self.changed.notify_all();
         jobs
     }
 
     /// Puts a job back in front of all others.
-    pub(crate) fn put_back(&self, job: Job<T>) {
-        let mut state = lock(&self.state);
-        state.path_bytes += job.item.path_bytes();
-        state.wanted.push_front(job);
-        drop(state);
-        self.changed.notify_all();
+    pub(crate) fn put_back(&mut self, job: Job<T>) {
+        self.path_bytes += job.item.path_bytes();
+        self.wanted.push_front(job);
+    }
+
+    /// Returns true if a job can be taken.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.wanted.is_empty()
     }
 
     /// Returns true if every announced entry is decided and every wanted one was taken.
     pub(crate) fn is_resolved(&self) -> bool {
-        let state = lock(&self.state);
-        state.undecided.is_empty() && state.wanted.is_empty()
-    }
-
-    /// Stops, and wakes all waiting threads; nothing more is announced or taken.
-    pub(crate) fn stop(&self) {
-        lock(&self.state).stopped = true;
-        self.changed.notify_all();
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, PlanState<T>>) -> MutexGuard<'a, PlanState<T>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<T> PlanState<T> {
-    fn has_room(&self) -> bool {
-        self.undecided.len() + self.wanted.len() < KEPT_ENTRIES_MAX
-            && self.path_bytes < KEPT_PATH_BYTES_MAX
+        self.undecided.is_empty() && self.wanted.is_empty()
     }
 }
 
@@ -252,8 +202,8 @@ mod tests {
     }
 
     fn plan(sizes: &[Option<u64>]) -> Plan<Item> {
-        let plan = Plan::new();
-        assert!(plan.announce(sizes.iter().map(|&size| Item(size)).collect()));
+        let mut plan = Plan::new();
+        plan.announce(sizes.iter().map(|&size| Item(size)).collect());
         plan
     }
 
@@ -261,21 +211,23 @@ mod tests {
         Span { first, count }
     }
 
-    fn taken(plan: &Plan<Item>) -> Vec<(u32, Wanted, bool)> {
+    /// Wants chunks of `entry`, and the next one unless it has a root.
+    fn part_and_compare(entry: u64) -> Want {
+        let parts = vec![Part { entry, chunks: vec![span(1, 2)] }];
+        let compare = vec![Compare { entry: entry + 1, root: [9; 32] }];
+        Want { parts, compare, ..Want::default() }
+    }
+
+    fn taken(plan: &mut Plan<Item>) -> Vec<(u32, Wanted, bool)> {
         let jobs = plan.take(|_| true).into_iter();
         jobs.map(|job| (job.entry, job.wanted, job.delta)).collect()
     }
 
     #[test]
     fn wanted_entries_come_out_in_order_and_the_others_are_dropped() {
-        let plan = plan(&[Some(1), None, Some(2), Some(3 * CHUNK), Some(4), Some(5)]);
-        let want = Want {
-            upto: 5,
-            whole: vec![span(0, 1), span(2, 1)],
-            parts: vec![Part { entry: 3, chunks: vec![span(1, 2)] }],
-            compare: vec![Compare { entry: 4, root: [9; 32] }],
-            ..Want::default()
-        };
+        let mut plan = plan(&[Some(1), None, Some(2), Some(3 * CHUNK), Some(4), Some(5)]);
+        let whole = vec![span(0, 1), span(2, 1)];
+        let want = Want { upto: 5, whole, ..part_and_compare(3) };
         let passed = plan.decide(&want, |_| None).unwrap().passed;
         assert!(matches!(passed[..], [Passed { entry: 1, exception: None, .. }]), "{passed:?}");
         let chunks: IntervalSet = std::iter::once(1..3).collect();
@@ -285,20 +237,19 @@ mod tests {
             (3, Wanted::Chunks(chunks), false),
             (4, Wanted::Unless([9; 32]), false),
         ];
-        assert_eq!(taken(&plan), expected);
+        assert_eq!(taken(&mut plan), expected);
         let skipped = vec![span(5, 1)];
         let passed =
             plan.decide(&Want { upto: 6, skipped, ..Want::default() }, |_| None).unwrap().passed;
         let exception = passed.iter().map(|passed| (passed.entry, passed.exception));
         assert_eq!(exception.collect::<Vec<_>>(), [(5, Some(Exception::Skipped))]);
-        let state = lock(&plan.state);
-        assert!(state.undecided.is_empty() && state.wanted.is_empty());
-        assert_eq!(state.path_bytes, 0);
+        assert!(plan.is_resolved());
+        assert_eq!(plan.path_bytes, 0);
     }
 
     #[test]
     fn a_pushed_file_is_skipped_only_if_it_is_wanted_whole() {
-        let plan = plan(&[Some(1), Some(2), Some(3), Some(4)]);
+        let mut plan = plan(&[Some(1), Some(2), Some(3), Some(4)]);
         let want = Want {
             upto: 4,
             whole: vec![span(0, 2)],
@@ -310,8 +261,11 @@ mod tests {
         let Decisions { passed, pushed } = decisions.unwrap();
         assert!(matches!(passed[..], [Passed { entry: 3, .. }]), "{passed:?}");
         assert!(matches!(pushed[..], [(0, _, root)] if root == [0; 32]), "{pushed:?}");
-        assert_eq!(taken(&plan), [(1, Wanted::Whole, false), (2, Wanted::Unless([9; 32]), false)]);
-        assert_eq!(lock(&plan.state).path_bytes, 0);
+        assert_eq!(
+            taken(&mut plan),
+            [(1, Wanted::Whole, false), (2, Wanted::Unless([9; 32]), false)]
+        );
+        assert_eq!(plan.path_bytes, 0);
     }
 
     #[test]
@@ -357,27 +311,21 @@ mod tests {
             want(3, &[], &[], &[compare(2), compare(0)]),
             want(3, &[], &[part(7, &[])], &[]),
         ] {
-            let plan = plan(&[size, None, size]);
+            let mut plan = plan(&[size, None, size]);
             assert!(plan.decide(&lie, |_| None).is_err(), "{lie:?}");
             plan.decide(&want(3, &[span(0, 1), span(2, 1)], &[], &[]), |_| None).unwrap();
-            assert_eq!(taken(&plan), [(0, Wanted::Whole, false), (2, Wanted::Whole, false)]);
+            assert_eq!(taken(&mut plan), [(0, Wanted::Whole, false), (2, Wanted::Whole, false)]);
         }
-        let small = plan(&[Some(CHUNK)]);
+        let mut small = plan(&[Some(CHUNK)]);
         assert!(small.decide(&want(1, &[], &[part(0, &[])], &[]), |_| None).is_err());
     }
 
     #[test]
     fn a_file_with_an_old_copy_is_wanted_as_a_delta() {
         let size = Some(crate::limits::DELTA_BYTES_MIN);
-        let plan = plan(&[size, size, size, size]);
-        let want = Want {
-            upto: 4,
-            whole: vec![span(0, 2)],
-            parts: vec![Part { entry: 2, chunks: vec![span(1, 2)] }],
-            compare: vec![Compare { entry: 3, root: [9; 32] }],
-            delta: vec![1, 2, 3],
-            ..Want::default()
-        };
+        let mut plan = plan(&[size, size, size, size]);
+        let (whole, delta) = (vec![span(0, 2)], vec![1, 2, 3]);
+        let want = Want { upto: 4, whole, delta, ..part_and_compare(2) };
         plan.decide(&want, |_| None).unwrap();
         let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [
@@ -386,27 +334,27 @@ mod tests {
             (2, Wanted::Chunks(chunks), true),
             (3, Wanted::Unless([9; 32]), true),
         ];
-        assert_eq!(taken(&plan), expected);
+        assert_eq!(taken(&mut plan), expected);
     }
 
     #[test]
     fn an_old_copy_of_an_unwanted_file_is_a_violation() {
         let size = Some(crate::limits::DELTA_BYTES_MIN);
         for delta in [vec![1], vec![0, 0], vec![2, 0], vec![3], vec![9], vec![u64::MAX]] {
-            let plan = plan(&[size, size, Some(5), None]);
+            let mut plan = plan(&[size, size, Some(5), None]);
             let whole = vec![span(0, 1), span(2, 1)];
             assert!(
                 plan.decide(&Want { upto: 4, whole, delta, ..Want::default() }, |_| None).is_err()
             );
         }
-        let plan = plan(&[Some(5)]);
+        let mut plan = plan(&[Some(5)]);
         let want = Want { upto: 1, whole: vec![span(0, 1)], delta: vec![0], ..Want::default() };
         assert!(plan.decide(&want, |_| None).is_err());
     }
 
     #[test]
     fn an_entry_cannot_be_wanted_again() {
-        let plan = plan(&[Some(1), Some(1)]);
+        let mut plan = plan(&[Some(1), Some(1)]);
         let want = Want { upto: 1, whole: vec![span(0, 1)], ..Want::default() };
         plan.decide(&want, |_| None).unwrap();
         assert!(plan.decide(&want, |_| None).is_err());
@@ -414,13 +362,13 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_decides_nothing_holds_the_manifest_back() {
-        let plan = plan(&vec![Some(1); KEPT_ENTRIES_MAX]);
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| plan.announce(vec![Item(None)]));
-            plan.stop();
-            assert!(!waiting.join().unwrap());
-        });
-        assert!(plan.take(|_| true).is_empty());
+    fn a_receiver_that_decides_nothing_fills_the_plan() {
+        let mut plan = plan(&vec![Some(1); KEPT_ENTRIES_MAX]);
+        assert!(!plan.has_room() && !plan.has_work());
+        let whole = vec![span(0, 1)];
+        plan.decide(&Want { upto: 1, whole, ..Want::default() }, |_| None).unwrap();
+        assert!(!plan.has_room(), "a wanted entry is kept until it is taken");
+        plan.take(|_| true);
+        assert!(plan.has_room());
     }
 }

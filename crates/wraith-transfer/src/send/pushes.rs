@@ -1,18 +1,15 @@
 //! Small files sent along with the offer, before they are requested, to a receiver that accepts in
 //! advance (SPEC §10.6).
 //!
-//! Invariant: a file is either pushed or sent as an answer to a Want, never both. A single lock
-//! decides which of the two comes first.
+//! Invariant: a file is either pushed or sent as an answer to a Want, never both.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use wraith_files::{Root, WalkEntry};
 
 use super::announced::Announced;
 use super::plan::Planned;
 use crate::limits::PUSH_BYTES_MAX;
-use crate::lock::lock;
 use crate::record::{RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
 
 /// Files to push, with their numbers in the manifest.
@@ -20,10 +17,7 @@ pub(super) type ToPush = Vec<(u32, WalkEntry)>;
 
 /// Pushed files of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Pushes(Mutex<PushState>);
-
-#[derive(Debug, Default)]
-struct PushState {
+pub(crate) struct Pushes {
     /// Entries below this number are decided.
     decided: u64,
     /// Roots of the pushed files that are not decided.
@@ -33,27 +27,23 @@ struct PushState {
 impl Pushes {
     /// Claims `entry`, which has this root, for a push. Returns false if the receiver has already
     /// decided about it.
-    pub(super) fn claim(&self, entry: u32, root: Root) -> bool {
-        let mut state = lock(&self.0);
-        let is_open = u64::from(entry) >= state.decided;
+    pub(super) fn claim(&mut self, entry: u32, root: Root) -> bool {
+        let is_open = u64::from(entry) >= self.decided;
         if is_open {
-            state.roots.insert(entry, root);
+            self.roots.insert(entry, root);
         }
         is_open
     }
 
-    /// Applies the decisions for the entries below `upto`. Passes the roots of the pushed files to
-    /// `apply`.
-    pub(super) fn decide<T, E>(
-        &self,
-        upto: u64,
-        apply: impl FnOnce(&HashMap<u32, Root>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut state = lock(&self.0);
-        let applied = apply(&state.roots)?;
-        state.decided = upto;
-        state.roots.retain(|&entry, _| u64::from(entry) >= upto);
-        Ok(applied)
+    /// Returns the root of an undecided file that was pushed.
+    pub(super) fn root_of(&self, entry: u32) -> Option<Root> {
+        self.roots.get(&entry).copied()
+    }
+
+    /// Marks the entries below `upto` as decided.
+    pub(super) fn decided(&mut self, upto: u64) {
+        self.decided = upto;
+        self.roots.retain(|&entry, _| u64::from(entry) >= upto);
     }
 }
 

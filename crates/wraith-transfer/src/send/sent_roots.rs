@@ -1,31 +1,23 @@
-//! Remembers the roots (content hashes) of files read for an earlier connection. A file need not be
-//! read again if the receiver reports having exactly that content.
+//! Roots of files that the sender has read for an earlier connection. A file need not be read again
+//! if the receiver reports having exactly that content.
 //!
-//! A mark is a keyed hash of the path in the manifest, the file's identity on disk (device, inode,
-//! size, mtime, ctime), and its root with the root's tree. Any change of the file changes its
-//! ctime, and the mark no longer matches. Marks can be kept in a file, so that they outlive the
-//! process. The key depends on the boot ID, so that after a crash of the machine files are read
-//! again.
-//!
-//! Invariant: if a mark is lost, the only cost is that the file is read again. At most
-//! [`MARKS_MAX`] marks are kept.
+//! Only an 8-byte hash of each file and its root is kept: the receiver names the root. Hashes can be
+//! kept in a file, so that they outlive the process.
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io;
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{CHUNK_BYTES, Root, Stamp, Tree};
+use wraith_files::Root;
 
 use crate::lock::lock;
+use crate::roots::{FileId, ROOTS_MAX, RecordLog, Roots, boot_id};
 
-/// Maximum number of marks: 8 bytes each on disk, and about 18 in memory.
-const MARKS_MAX: usize = 2 * 1024 * 1024;
+/// Bytes of a hash: 8 on disk, and about 18 in memory.
+const MARK_BYTES: usize = 8;
 
-/// Maximum number of marks waiting to be written.
-const PENDING_MAX: usize = 64;
-
-/// Marks of sent files; see the module documentation. Cheap to clone: all connections of an offer
+/// Roots of sent files; see the module documentation. Cheap to clone: all connections of an offer
 /// share one.
 #[derive(Clone, Debug)]
 pub struct SentRoots(Arc<Inner>);
@@ -33,139 +25,111 @@ pub struct SentRoots(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     key: [u8; 32],
-    state: Mutex<RootsState>,
+    state: Mutex<Marks>,
 }
 
 #[derive(Debug, Default)]
-struct RootsState {
-    marks: HashSet<u64>,
-    pending: Vec<u8>,
-    /// The file with the marks; `None` after a failed write.
-    file: Option<File>,
+struct Marks {
+    known: HashSet<u64>,
+    /// `None` in memory, and after a failed write.
+    log: Option<RecordLog<MARK_BYTES>>,
 }
 
 impl SentRoots {
-    /// Creates marks that end with the process. Only this side has `key`.
+    /// Creates a store that ends with the process. Only this side has `key`.
     pub fn in_memory(key: &[u8; 32]) -> Self {
-        Self::with(key, RootsState::default())
+        Self::with(key, Marks::default())
     }
 
-    /// Keeps marks of this and earlier processes in `file`, which no other process writes. An
+    /// Keeps the roots of this and earlier processes in `file`, which no other process writes. An
     /// unreadable file is treated as empty.
-    pub fn kept_in(mut file: File, key: &[u8; 32]) -> Self {
-        let mut bytes = Vec::new();
-        let whole = (&mut file).take(8 * MARKS_MAX as u64).read_to_end(&mut bytes);
-        let whole = whole.map_or(0, |len| len - len % 8);
-        let marks = bytes[..whole].as_chunks().0.iter().map(|mark| u64::from_be_bytes(*mark));
-        let marks = marks.collect();
-        // A torn mark at the end is overwritten.
-        let is_usable = file.seek(std::io::SeekFrom::Start(whole as u64)).is_ok();
-        let file = Some(file).filter(|_| is_usable);
-        Self::with(key, RootsState { marks, pending: Vec::new(), file })
+    pub fn kept_in(file: File, key: &[u8; 32]) -> Self {
+        let mut known = HashSet::new();
+        let log = RecordLog::open(file, |_, mark| {
+            known.insert(u64::from_be_bytes(*mark));
+        });
+        Self::with(key, Marks { known, log: log.ok() })
     }
 
-    fn with(key: &[u8; 32], state: RootsState) -> Self {
-        let key = wraith_crypto::kdf::derive(
-            "wraith/1 sent mark",
-            &[&key[..], &crate::boot_id()].concat(),
-        );
-        Self(Arc::new(Inner { key, state: Mutex::new(state) }))
+    fn with(key: &[u8; 32], marks: Marks) -> Self {
+        let material = [&key[..], &boot_id()].concat();
+        let key = wraith_crypto::kdf::derive("wraith/1 sent mark", &material);
+        Self(Arc::new(Inner { key, state: Mutex::new(marks) }))
     }
 
-    fn mark(&self, path: &[u8], stamp: &Stamp, (tree, root): (Tree, &Root)) -> u64 {
-        let mut hasher = blake3::Hasher::new_keyed(&self.0.key);
-        hasher.update(root).update(&stamp.to_bytes()).update(path);
-        if tree == Tree::PositionFree {
-            // No path contains this byte.
-            hasher.update(&[0]);
-        }
+    fn mark(&self, file: &FileId<'_>, root: &Root) -> u64 {
+        let mut hasher = file.hasher(&self.0.key);
+        hasher.update(root);
         u64::from_be_bytes(*hasher.finalize().as_bytes().first_chunk().expect("32 bytes"))
-    }
-
-    /// Records that the file with this stamp has this root.
-    pub(super) fn add(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) {
-        let mark = self.mark(path, stamp, root);
-        let mut state = lock(&self.0.state);
-        if state.marks.len() >= MARKS_MAX || !state.marks.insert(mark) || state.file.is_none() {
-            return;
-        }
-        state.pending.extend_from_slice(&mark.to_be_bytes());
-        // Written at once for a file that is expensive to read again.
-        if stamp.size > CHUNK_BYTES as u64 || state.pending.len() >= 8 * PENDING_MAX {
-            state.write();
-        }
-    }
-
-    /// Returns true if the file with this stamp was read before and has this root.
-    pub(super) fn has(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) -> bool {
-        let mark = self.mark(path, stamp, root);
-        lock(&self.0.state).marks.contains(&mark)
-    }
-
-    /// Writes the waiting marks.
-    pub(super) fn flush(&self) {
-        lock(&self.0.state).write();
     }
 }
 
-impl RootsState {
-    fn write(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
-        if let Some(file) = &mut self.file
-            && file.write_all(&pending).is_err()
-        {
-            // A full disk only costs reading these files again.
-            self.file = None;
+impl Roots for SentRoots {
+    fn root_of(&self, file: &FileId<'_>, claimed: Option<&Root>) -> Option<Root> {
+        let claimed = claimed?;
+        let mark = self.mark(file, claimed);
+        lock(&self.0.state).known.contains(&mark).then_some(*claimed)
+    }
+
+    fn note(&self, file: &FileId<'_>, root: &Root) -> io::Result<()> {
+        let mark = self.mark(file, root);
+        let mut marks = lock(&self.0.state);
+        if marks.known.len() >= ROOTS_MAX || !marks.known.insert(mark) {
+            return Ok(());
         }
+        marks.write(|log| log.push(file, &mark.to_be_bytes()))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        lock(&self.0.state).write(RecordLog::flush)
+    }
+}
+
+impl Marks {
+    /// Writes to the log. After a failure nothing more is written: an incomplete record would
+    /// invalidate those behind it.
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut RecordLog<MARK_BYTES>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let written = self.log.as_mut().map_or(Ok(()), write);
+        if written.is_err() {
+            self.log = None;
+        }
+        written
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs::OpenOptions;
-    use wraith_files::Mtime;
+    use std::io::Write;
 
-    const STAMP: Stamp = Stamp {
-        dev: 1,
-        ino: 2,
-        size: 3,
-        mtime: Mtime { s: 4, ns: 5 },
-        ctime: Mtime { s: 6, ns: 7 },
-    };
+    use super::*;
+    use crate::roots::tests::{check, file};
 
     #[test]
-    fn marks_outlive_the_process_and_fit_nothing_else() {
+    fn roots_outlive_the_process_and_fit_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("marks");
-        let open = || {
+        let path = dir.path().join("roots");
+        let open = |key| {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).open(&path).unwrap()
+            let options = options.read(true).write(true).create(true).truncate(false);
+            SentRoots::kept_in(options.open(&path).unwrap(), &[key; 32])
         };
-        let marks = SentRoots::kept_in(open(), &[1; 32]);
-        marks.add(b"a", &STAMP, (Tree::Blake3, &[9; 32]));
-        assert!(marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
-        marks.flush();
-        std::io::Write::write_all(
-            &mut OpenOptions::new().append(true).open(&path).unwrap(),
-            b"torn",
-        )
-        .unwrap();
+        let tear = || {
+            let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+            file.write_all(b"torn").unwrap();
+        };
+        check(open, tear);
+    }
 
-        let marks = SentRoots::kept_in(open(), &[1; 32]);
-        assert!(marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
-        let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..STAMP };
-        assert!(!marks.has(b"a", &touched, (Tree::Blake3, &[9; 32])));
-        assert!(!marks.has(b"a", &STAMP, (Tree::PositionFree, &[9; 32])));
-        assert!(!marks.has(b"b", &STAMP, (Tree::Blake3, &[9; 32])));
-        assert!(!marks.has(b"a", &STAMP, (Tree::Blake3, &[8; 32])));
-        marks.add(b"b", &STAMP, (Tree::Blake3, &[9; 32]));
-        marks.flush();
-        let marks = SentRoots::kept_in(open(), &[1; 32]);
-        assert!(
-            marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32]))
-                && marks.has(b"b", &STAMP, (Tree::Blake3, &[9; 32]))
-        );
-        assert!(!SentRoots::kept_in(open(), &[2; 32]).has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
+    #[test]
+    fn only_the_claimed_root_is_confirmed() {
+        let roots = SentRoots::in_memory(&[1; 32]);
+        roots.note(&file(b"a"), &[9; 32]).unwrap();
+        assert_eq!(roots.root_of(&file(b"a"), Some(&[9; 32])), Some([9; 32]));
+        assert_eq!(roots.root_of(&file(b"a"), Some(&[8; 32])), None);
+        assert_eq!(roots.root_of(&file(b"a"), None), None);
     }
 }

@@ -11,8 +11,9 @@ use wraith_files::Tree;
 use wraith_transport::{SendStream, block_on};
 
 use super::ledger::EntryLedger;
+use super::negotiate::{Negotiated, terms};
+use super::options::{SendOptions, SendReport};
 use super::source::{NextPiece, StreamSource};
-use super::{Negotiated, SendOptions, SendReport, open};
 use crate::error::{TransferError, close};
 use crate::events::Event;
 use crate::exception::FileStatus;
@@ -52,7 +53,7 @@ pub(super) fn run(
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
     options.progress.set_current(&source.name());
-    let stream = open(session, StreamKind::Bytes)?;
+    let stream = session.open_stream(&session.connection, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
     let (sending, reader) = (&sending, &mut negotiated.reader);
     let mut receipt = None;
@@ -148,15 +149,11 @@ fn check(
     exceptions: &[Excepted],
 ) -> Result<(), TransferError> {
     let session = sending.session;
-    receipt
-        .verify(&session.connection.peer())
-        .map_err(|forged| session.protocol(forged.to_string()))?;
+    terms(session, sending.options, sending.offer).check(receipt)?;
     let Some(&(total, root)) = sending.ended.get() else {
         return Err(session.protocol("an early receipt"));
     };
-    let offered =
-        receipt.transfer_id == sending.offer.transfer_id && sending.options.is_sender(receipt);
-    if !offered || receipt.manifest != no_manifest_hash() {
+    if receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
     let mut ledger = EntryLedger::new();

@@ -4,8 +4,8 @@
 //! Small files are sent in batches: as many as fit into 256 KiB share one buffer and one write.
 //! Larger files are shared if there are enough cores
 //! ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. Results are
-//! entered in the ledger ([`Sending::ledger`]) before their record is written, because the receipt
-//! may arrive right after the record.
+//! recorded ([`Offered::resolve`]) before their record is written, because the receipt may arrive
+//! right after the record.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,18 +13,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
-use wraith_files::{CHUNK_BYTES, Change, Root, SourceFile, Tree, WalkEntry, chunk_len, small_root};
+use wraith_files::{CHUNK_BYTES, Change, Root, SourceFile, Tree, chunk_len};
 use wraith_transport::SendStream;
 
-use super::Sending;
 use super::announced::Announced;
 use super::large_file::{Active, Claim, LargeFile, ending_of, matching_root};
+use super::offered::{Offered, has_lost_name};
+use super::peer::Peer;
 use super::plan::{Job, Planned};
 use super::pushes::ToPush;
 use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::error::TransferError;
-use crate::events::Event;
-use crate::exception::{Exception, FileStatus};
 use crate::limits::PULSE_CHUNKS;
 use crate::lock::lock;
 use crate::record::{
@@ -52,16 +51,17 @@ enum Task {
 
 /// Works until the plan stops. Starts with the files in `to_push`, if any.
 pub(super) fn work(
-    sending: &Sending<'_>,
+    peer: &Peer<'_>,
+    offered: &Offered<'_>,
     stream: SendStream,
     to_push: Option<Receiver<ToPush>>,
 ) -> Result<(), TransferError> {
-    let mut worker = Worker { sending, stream };
+    let mut worker = Worker { peer, offered, stream };
     let mut own = None;
     if let Some(Ok(files)) = to_push.map(|to_push| to_push.recv()) {
         worker.push(files)?;
     }
-    while let Some(task) = next_task(sending, &mut own) {
+    while let Some(task) = next_task(offered, &mut own) {
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
             Task::Chunks(large, claim) => worker.send_chunks(&large, claim)?,
@@ -75,13 +75,14 @@ pub(super) fn work(
 
 /// Works only on chunks of large files, until the transfer is over: for a stream on a parallel
 /// connection.
-pub(crate) fn help_with_large_file(
-    sending: &Sending<'_>,
+pub(super) fn help_with_large_file(
+    peer: &Peer<'_>,
+    offered: &Offered<'_>,
     stream: SendStream,
 ) -> Result<(), TransferError> {
-    let mut worker = Worker { sending, stream };
+    let mut worker = Worker { peer, offered, stream };
     while let Some((large, claim)) =
-        sending.shared_file.help_with_large_file(|| sending.session.is_over(), next_chunk)
+        offered.shared_file.help_with_large_file(|| peer.session.is_over(), next_chunk)
     {
         worker.send_chunks(&large, claim)?;
     }
@@ -90,16 +91,16 @@ pub(crate) fn help_with_large_file(
 
 /// Returns the next task. A worker that waits for the plan holds the lock of the shared file. `own`
 /// is the large file that only the caller works on.
-fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
+fn next_task(offered: &Offered<'_>, own: &mut Option<Active>) -> Option<Task> {
     if let Some((large, claim)) = next_chunk(own) {
         return Some(Task::Chunks(large, claim));
     }
-    let mut shared = sending.shared_file.take();
+    let mut shared = offered.shared_file.take();
     if let Some((large, claim)) = next_chunk(&mut shared) {
         return Some(Task::Chunks(large, claim));
     }
     let (mut files, mut room) = (0, BUFFER_BYTES - HEAD_ROOM + WHOLE_HEADER_BYTES);
-    let mut jobs = sending.plan.take(|job| {
+    let mut jobs = offered.serving.take(|job| {
         let bytes = job.item.file_bytes().unwrap_or(0);
         let needed = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(HEADER_BYTES_MAX);
         let fits = needed <= room && files < BATCH_FILES_MAX;
@@ -112,7 +113,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         return Some(Task::Batch(jobs));
     }
     let job = jobs.pop().expect("a large file is alone: nothing fits beside it");
-    if let Some(root) = known_root(sending, &job) {
+    if let Some(root) = offered.known_root(&job) {
         return Some(Task::Identical(job, root));
     }
     if job.delta {
@@ -123,20 +124,12 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         Ok(large) => {
             let large = Arc::new(large);
             let claim = large.next_claim().expect("a large file has chunks");
-            sending.shared_file.put(shared, own, Arc::clone(&large));
-            sending.options.progress.begin_file(large.entry, &large.name(), 0, large.size);
+            offered.shared_file.put(shared, own, Arc::clone(&large));
+            offered.progress().begin_file(large.entry, &large.name(), 0, large.size);
             Some(Task::Chunks(large, claim))
         }
         Err(lost) => Some(Task::Lost(lost.0, lost.1)),
     }
-}
-
-/// Returns the root of the receiver's file, if this file is known to have it too.
-fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
-    let found = &job.item.found;
-    let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-    matching_root(&job.wanted)
-        .filter(|root| sending.options.sent_roots.has(path, found.stamp(), (tree, root)))
 }
 
 /// Claims the next chunks of the file in `slot`; clears the slot when no chunks are left.
@@ -153,7 +146,8 @@ fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<LargeFile>, Claim)> {
 }
 
 pub(super) struct Worker<'a> {
-    pub(super) sending: &'a Sending<'a>,
+    pub(super) peer: &'a Peer<'a>,
+    pub(super) offered: &'a Offered<'a>,
     stream: SendStream,
 }
 
@@ -161,7 +155,7 @@ impl Worker<'_> {
     /// Reads small files one after the other into one buffer and sends it.
     fn send_batch(&mut self, jobs: Vec<Job<Announced>>) -> Result<(), TransferError> {
         if let Some(job) = jobs.first() {
-            self.sending.options.progress.set_current(&job.item.name());
+            self.offered.progress().set_current(&job.item.name());
         }
         let mut buffer = self.take_buffer()?;
         let start = HEAD_ROOM - WHOLE_HEADER_BYTES;
@@ -169,7 +163,7 @@ impl Worker<'_> {
         let mut header = Vec::with_capacity(HEAD_ROOM);
         for job in &jobs {
             header.clear();
-            if let Some(root) = known_root(self.sending, job) {
+            if let Some(root) = self.offered.known_root(job) {
                 let ending = Ending::Identical;
                 end += self.put_compared(job, (ending, root), &mut buffer.bytes()[end..]);
                 continue;
@@ -177,7 +171,7 @@ impl Worker<'_> {
             let len = job.item.file_bytes().unwrap_or(0) as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            match read_small(self.sending, &job.item.found, into) {
+            match self.offered.read_small(&job.item.found, into) {
                 Ok(root) => {
                     let compared = match job.wanted {
                         Wanted::Unless(theirs) | Wanted::Kept(theirs) if theirs == root => {
@@ -190,8 +184,13 @@ impl Worker<'_> {
                         end += self.put_compared(job, (ending, root), &mut buffer.bytes()[end..]);
                         continue;
                     }
-                    self.resolve(job.entry, &job.item, Ending::Complete, Some(root));
-                    self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
+                    self.offered.resolve(
+                        job.entry,
+                        &job.item,
+                        Ending::Complete,
+                        (Some(root), None),
+                    );
+                    self.offered.bytes_moved(len as u64);
                     Header::Whole { entry: job.entry, len: len as u32, root }.encode(&mut header);
                     buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
                     end = body.end;
@@ -220,8 +219,8 @@ impl Worker<'_> {
             let len = found.entry.size() as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            let Ok(root) = read_small(self.sending, &found, into) else { continue };
-            if !self.sending.pushes.claim(entry, root) {
+            let Ok(root) = self.offered.read_small(&found, into) else { continue };
+            if !self.offered.serving.with(|serving| serving.claim_push(entry, root)) {
                 continue;
             }
             header.clear();
@@ -240,7 +239,7 @@ impl Worker<'_> {
         (ending, root): (Ending, Root),
         out: &mut [u8],
     ) -> usize {
-        self.resolve(job.entry, &job.item, ending, Some(root));
+        self.offered.resolve(job.entry, &job.item, ending, (Some(root), None));
         let mut header = Vec::with_capacity(HEAD_ROOM);
         Header::End { entry: job.entry, ending, chunks: 0, root }.encode(&mut header);
         out[..header.len()].copy_from_slice(&header);
@@ -249,8 +248,8 @@ impl Worker<'_> {
 
     /// Like [`Self::put_compared`], for a large file that the receiver has, which is not part of a batch.
     fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
-        self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
-        self.resolve(job.entry, &job.item, Ending::Identical, Some(root));
+        self.offered.progress().add_found(job.item.file_bytes().unwrap_or(0));
+        self.offered.resolve(job.entry, &job.item, Ending::Identical, (Some(root), None));
         let (entry, ending) = (job.entry, Ending::Identical);
         self.write_header(Header::End { entry, ending, chunks: 0, root })
     }
@@ -282,7 +281,7 @@ impl Worker<'_> {
         let len = chunk_len(large.size, chunk);
         let mut buffer = self.take_buffer()?;
         let bytes = &mut buffer.bytes()[HEAD_ROOM..HEAD_ROOM + len];
-        let progress = &self.sending.options.progress;
+        let progress = self.offered.progress();
         if let Err(error) = progress.at_disk(|| large.source.read_chunk(chunk, bytes)) {
             large.break_off(ending_of(&error));
             return Ok(());
@@ -299,7 +298,7 @@ impl Worker<'_> {
         }
         large.progress.add_bytes(progress, len as u64);
         large.sent.fetch_add(1, Relaxed);
-        self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
+        self.offered.bytes_moved(len as u64);
         let mut header = Vec::with_capacity(HEAD_ROOM);
         Header::Chunk { entry: large.entry, index: chunk, len: len as u32, cv }.encode(&mut header);
         let start = HEAD_ROOM - header.len();
@@ -309,10 +308,8 @@ impl Worker<'_> {
 
     /// Returns a buffer, once the receiver has acknowledged enough data.
     pub(super) fn take_buffer(&self) -> Result<Buffer, TransferError> {
-        let session = self.sending.session;
-        session
-            .wait_in(|| self.sending.pool.take(|| session.paths()))
-            .ok_or_else(|| session.stopped())
+        let session = self.peer.session;
+        session.wait_in(|| self.peer.pool.take(|| session.paths())).ok_or_else(|| session.stopped())
     }
 
     fn send_hole(
@@ -325,13 +322,13 @@ impl Worker<'_> {
         let step = if large.tree.knows_zeros() { chunks.end - chunks.start } else { 1 };
         let mut first = chunks.start;
         while first < chunks.end {
-            if self.sending.session.is_over() {
-                return Err(self.sending.session.stopped());
+            if self.peer.session.is_over() {
+                return Err(self.peer.session.stopped());
             }
             let run = first..chunks.end.min(first + step);
             large.enter_zeros(run.clone());
             let at = |chunk: u64| large.size.min(chunk * CHUNK_BYTES as u64);
-            large.count_unsent(&self.sending.options.progress, at(run.end) - at(run.start));
+            large.count_unsent(self.offered.progress(), at(run.end) - at(run.start));
             first = run.end;
         }
         if !send {
@@ -357,13 +354,13 @@ impl Worker<'_> {
                 self.check_still_has(&large.source, &job, (large.tree, &root))?.map(|()| root)
             }
         };
-        let progress = &self.sending.options.progress;
+        let progress = self.offered.progress();
         let is_different =
             matches!((checked, large.unless), (Ok(ours), Some(theirs)) if ours != theirs);
         if is_different && matches!(job.wanted, Wanted::Unless(_)) {
             // So far the file was only hashed; now it is wanted.
             progress.end_file(large.entry);
-            self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
+            self.offered.serving.put_back(Job { wanted: Wanted::Whole, ..job });
             return Ok(());
         }
         large.progress.finish(progress, large.size);
@@ -377,7 +374,7 @@ impl Worker<'_> {
             Some(_) => Ending::Identical,
             None => Ending::Complete,
         };
-        self.resolve(job.entry, &job.item, ending, Some(root));
+        self.offered.resolve(job.entry, &job.item, ending, (Some(root), None));
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
 
@@ -399,13 +396,13 @@ impl Worker<'_> {
             if read % PULSE_CHUNKS == 0 {
                 written = self.write_header(Header::Pulse { entry, chunks: source.chunks() });
             }
-            written.is_ok() && !self.sending.session.is_over()
+            written.is_ok() && !self.peer.session.is_over()
         });
         written?;
         match checked {
             Ok(Some(true)) => Ok(Ok(())),
             Ok(Some(false)) => Ok(Err(Ending::Changed)),
-            Ok(None) => Err(self.sending.session.stopped()),
+            Ok(None) => Err(self.peer.session.stopped()),
             Err(error) => Ok(Err(ending_of(&error))),
         }
     }
@@ -427,7 +424,7 @@ impl Worker<'_> {
         job: &Job<Announced>,
         ending: Ending,
     ) -> Result<(), TransferError> {
-        self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
+        self.offered.progress().add_found(job.item.file_bytes().unwrap_or(0));
         self.end(job, ending, 0)
     }
 
@@ -437,19 +434,8 @@ impl Worker<'_> {
         let change = job.item.found.change();
         // The whole file may have been read, but a reader would no longer find it there.
         let ending = if change == Some(Change::Missing) { Ending::Unreadable } else { ending };
-        resolve_as(self.sending, job.entry, &job.item, ending, (None, change));
+        self.offered.resolve(job.entry, &job.item, ending, (None, change));
         Header::End { entry: job.entry, ending, chunks, root: encode_change(change) }
-    }
-
-    /// Enters a file in the ledger. Must come before its end record.
-    pub(super) fn resolve(
-        &self,
-        entry: u32,
-        item: &Announced,
-        ending: Ending,
-        root: Option<[u8; 32]>,
-    ) {
-        resolve(self.sending, entry, item, ending, root);
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
@@ -459,89 +445,12 @@ impl Worker<'_> {
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<(), TransferError> {
-        let session = self.sending.session;
+        let session = self.peer.session;
         let len = bytes.len() as u64;
         let written = session.wait(self.stream.write_chunks([bytes]));
         written.map_err(|error| session.write_failed(error))?;
         session.moved(len);
-        self.sending.demand.measure(self.sending);
+        self.peer.demand.measure(session, self.offered.progress());
         Ok(())
     }
-}
-
-/// Like [`Worker::resolve`], for callers without a worker.
-pub(super) fn resolve(
-    sending: &Sending<'_>,
-    entry: u32,
-    item: &Announced,
-    ending: Ending,
-    root: Option<[u8; 32]>,
-) {
-    resolve_as(sending, entry, item, ending, (root, None));
-}
-
-/// Enters a file in the ledger, with its root or its change.
-fn resolve_as(
-    sending: &Sending<'_>,
-    entry: u32,
-    item: &Announced,
-    ending: Ending,
-    (root, change): (Option<[u8; 32]>, Option<Change>),
-) {
-    let bytes = item.file_bytes().unwrap_or(0);
-    let status = match ending {
-        Ending::Complete => FileStatus::Done,
-        Ending::Identical => FileStatus::AlreadyHere,
-        Ending::Different => FileStatus::Skipped,
-        Ending::Changed => FileStatus::Changed,
-        Ending::Unreadable => FileStatus::Unreadable,
-    };
-    let events = &sending.options.events;
-    if let Some(root) = root.filter(|_| ending != Ending::Different) {
-        lock(&sending.ledger).resolved(entry, &root, bytes);
-        let found = &item.found;
-        let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-        sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
-        events.event(Event::Root { number: entry, root });
-    } else {
-        let exception = match ending {
-            Ending::Unreadable => Exception::Unreadable,
-            Ending::Different => Exception::Skipped,
-            _ => Exception::Changed,
-        };
-        lock(&sending.ledger).left_out(entry, exception);
-        events.event(Event::Excepted { number: entry, exception });
-    }
-    let progress = &sending.options.progress;
-    if bytes <= RECORD_BODY_BYTES_MAX as u64 {
-        progress.add_bytes(bytes);
-    }
-    progress.add_files(1);
-    let path = item.shown();
-    let root = root.map(|root| (item.tree(), root));
-    events.event(Event::File { path: &path, status, bytes, root, change });
-}
-
-/// Fills `out` with the content of the file, and returns its root.
-fn read_small(sending: &Sending<'_>, found: &WalkEntry, out: &mut [u8]) -> Result<Root, Ending> {
-    let read = sending.options.progress.at_disk(|| {
-        let source = found.open()?;
-        source.read_chunk(0, out)?;
-        Ok(source)
-    });
-    let source = read.map_err(|error| ending_of(&error))?;
-    let root = small_root(out);
-    if has_lost_name(&source, found) {
-        return Err(Ending::Changed);
-    }
-    match source.still_has((Tree::Blake3, &root), || true) {
-        Ok(Some(true)) => Ok(root),
-        Ok(_) => Err(Ending::Changed),
-        Err(error) => Err(ending_of(&error)),
-    }
-}
-
-/// Returns true if the listed file was deleted or replaced since it was opened.
-fn has_lost_name(source: &SourceFile, found: &WalkEntry) -> bool {
-    !source.unchanged() && found.change().is_some()
 }

@@ -3,14 +3,14 @@
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, Scope};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::*;
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, Offer};
 use wraith_transfer::{
-    Cancel, Decision, Event, ParallelConnections, ReceiveOptions, Role, SendOptions, StreamSource,
-    StreamTarget, TransferError, receive, serve,
+    Cancel, Decision, Event, Events, ParallelConnections, ReceiveOptions, Role, SendOptions,
+    StreamSource, StreamTarget, TransferError, receive, serve,
 };
 use wraith_transport::{Connection, RecvStream, SendStream, block_on};
 
@@ -82,6 +82,32 @@ fn receive_with<'a>(folders: &Folders, cancel: &Cancel) -> ReceiveOptions<'a> {
     ReceiveOptions { cancel: cancel.clone(), ..receive_options(&folders.to()) }
 }
 
+/// Events that report the stage as reached at the event for which `is` returns true.
+fn at_event(
+    reached: Sender<()>,
+    is: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static,
+) -> Arc<dyn Events> {
+    Arc::new(move |event: Event<'_>| {
+        if is(&event) {
+            reached.send(()).unwrap();
+        }
+    })
+}
+
+/// Returns `cancel` for the side `by`, and one that is not used for the other side.
+fn cancels(by: Role, cancel: &Cancel) -> (Cancel, Cancel) {
+    match by {
+        Role::Sender => (cancel.clone(), Cancel::default()),
+        Role::Receiver => (Cancel::default(), cancel.clone()),
+    }
+}
+
+/// Runs both sides of a transfer.
+fn both_sides(send: &SendOptions, options: ReceiveOptions<'_>) -> [Result<(), TransferError>; 2] {
+    let (sent, received) = transfer(send, options);
+    [sent.map(drop), received.map(drop)]
+}
+
 /// Too large to be complete before the cancellation.
 fn large() -> Folders {
     let folders = Folders::new();
@@ -118,19 +144,16 @@ fn a_sender_with_an_unanswered_offer_can_be_cancelled() {
     let folders = Folders::new();
     (0..50).for_each(|n| drop(folders.file(&format!("tree/{n}"), b"x")));
     let outcome = cancelled_at(|cancel, reached| {
-        let link = link();
-        let receiver = link.receiver.clone();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let (mut send, mut recv) = block_on(receiver.open_stream()).unwrap();
-                begin_fetch(&mut send);
-                assert!(matches!(read_message(&mut recv), Message::Hello(_)));
-                assert!(matches!(read_message(&mut recv), Message::Offer(_)));
-                reached.send(()).unwrap();
-                block_on(receiver.closed());
-            });
-            serve(link.sender.clone(), &send_options(&folders, cancel))
-        })
+        let silent = move |receiver: Connection| {
+            let (mut send, mut recv) = block_on(receiver.open_stream()).unwrap();
+            begin_fetch(&mut send);
+            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+            assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+            reached.send(()).unwrap();
+            block_on(receiver.closed());
+        };
+        let options = send_options(&folders, cancel);
+        beside(Role::Sender, silent, |sender| serve(sender, &options))
     });
     assert!(is_cancelled_by(&outcome, Role::Sender), "{outcome:?}");
 }
@@ -140,23 +163,15 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
     let folders = Folders::new();
     folders.file("a", b"a");
     let outcome = cancelled_at(|cancel, reached| {
-        let link = link();
-        let receiver = link.receiver.clone();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let (mut send, _recv) = block_on(receiver.open_stream()).unwrap();
-                begin_fetch(&mut send);
-                say(&mut send, Message::Accept(Accept::default()));
-                block_on(receiver.closed());
-            });
-            let mut options = send_options(&folders, cancel);
-            options.events = Arc::new(move |event: Event<'_>| {
-                if matches!(event, Event::Accepted) {
-                    reached.send(()).unwrap();
-                }
-            });
-            serve(link.sender.clone(), &options)
-        })
+        let undecided = |receiver: Connection| {
+            let (mut send, _recv) = block_on(receiver.open_stream()).unwrap();
+            begin_fetch(&mut send);
+            say(&mut send, Message::Accept(Accept::default()));
+            block_on(receiver.closed());
+        };
+        let mut options = send_options(&folders, cancel);
+        options.events = at_event(reached, |event| matches!(event, Event::Accepted));
+        beside(Role::Sender, undecided, |sender| serve(sender, &options))
     });
     assert!(is_cancelled_by(&outcome, Role::Sender), "{outcome:?}");
 }
@@ -176,21 +191,13 @@ fn a_receiver_with_a_silent_sender_can_be_cancelled() {
 fn a_receiver_without_an_offer_can_be_cancelled() {
     let folders = Folders::new();
     let outcome = cancelled_at(|cancel, reached| {
-        let link = link();
-        let sender = link.sender.clone();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let _control = answer_hello(&sender);
-                block_on(sender.closed());
-            });
-            let mut options = receive_with(&folders, cancel);
-            options.events = Arc::new(move |event: Event<'_>| {
-                if matches!(event, Event::Connected { .. }) {
-                    reached.send(()).unwrap();
-                }
-            });
-            receive(link.receiver.clone(), options)
-        })
+        let silent = |sender: Connection| {
+            let _control = answer_hello(&sender);
+            block_on(sender.closed());
+        };
+        let mut options = receive_with(&folders, cancel);
+        options.events = at_event(reached, |event| matches!(event, Event::Connected { .. }));
+        beside(Role::Receiver, silent, |receiver| receive(receiver, options))
     });
     assert!(is_cancelled_by(&outcome, Role::Receiver), "{outcome:?}");
 }
@@ -200,92 +207,71 @@ fn a_receiver_that_waits_for_the_names_of_a_preview_or_the_manifest() {
     for preview in [true, false] {
         let folders = Folders::new();
         let outcome = cancelled_at(|cancel, reached| {
-            let link = link();
-            let sender = link.sender.clone();
-            thread::scope(|scope| {
-                scope.spawn(move || {
-                    let (mut send, _recv) = answer_hello(&sender);
-                    say(&mut send, Message::Offer(empty_offer()));
-                    let opened = block_on(async {
-                        let (mut manifest, _) = sender.open_stream().await.ok()?;
-                        manifest.write_all(&[1]).await.ok()?;
-                        let (mut data, _) = sender.open_stream().await.ok()?;
-                        data.write_all(&[2]).await.ok()?;
-                        Some((manifest, data))
-                    });
-                    block_on(sender.closed());
-                    // Kept open until then, unless it was closed before.
-                    drop(opened);
+            let nameless = |sender: Connection| {
+                let (mut send, _recv) = answer_hello(&sender);
+                say(&mut send, Message::Offer(empty_offer()));
+                let opened = block_on(async {
+                    let (mut manifest, _) = sender.open_stream().await.ok()?;
+                    manifest.write_all(&[1]).await.ok()?;
+                    let (mut data, _) = sender.open_stream().await.ok()?;
+                    data.write_all(&[2]).await.ok()?;
+                    Some((manifest, data))
                 });
-                let mut options = receive_with(&folders, cancel);
-                options.preview = preview;
-                options.events = Arc::new(move |event: Event<'_>| match event {
-                    Event::Offer(_) if preview => reached.send(()).unwrap(),
-                    Event::Accepted if !preview => reached.send(()).unwrap(),
-                    _ => {}
-                });
-                receive(link.receiver.clone(), options)
-            })
+                block_on(sender.closed());
+                // Kept open until then, unless it was closed before.
+                drop(opened);
+            };
+            let mut options = receive_with(&folders, cancel);
+            options.preview = preview;
+            options.events = at_event(reached, move |event| match event {
+                Event::Offer(_) => preview,
+                Event::Accepted => !preview,
+                _ => false,
+            });
+            beside(Role::Receiver, nameless, |receiver| receive(receiver, options))
         });
         assert!(is_cancelled_by(&outcome, Role::Receiver), "{outcome:?}");
     }
 }
 
-/// Runs a transfer. Its receiver's decision callback waits for the end of the connection instead of
-/// answering.
-fn ask<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
-    folders: &'env Folders,
-    (sending, receiving): (Cancel, Cancel),
-    reached: Sender<()>,
-) -> [Result<(), TransferError>; 2] {
-    let Link { sender, receiver, endpoints: _endpoints } = link();
-    let sent = scope.spawn(move || serve(sender, &send_options(folders, &sending)));
-    let mut options = receive_with(folders, &receiving);
-    options.target = folders.to().join("new");
-    options.decide = Box::new(move |proposal| {
-        reached.send(()).unwrap();
-        block_on(proposal.connection.closed());
-        Decision::Accept
+/// Cancels one side of a transfer. Its receiver's decision callback waits for the end of the
+/// connection instead of answering.
+fn cancelled_while_asked(by: Role) -> [Result<(), TransferError>; 2] {
+    let folders = Folders::new();
+    folders.file("a", b"a");
+    let outcomes = cancelled_at(|cancel, reached| {
+        let (sending, receiving) = cancels(by, cancel);
+        let mut options = receive_with(&folders, &receiving);
+        options.target = folders.to().join("new");
+        options.decide = Box::new(move |proposal| {
+            reached.send(()).unwrap();
+            block_on(proposal.connection.closed());
+            Decision::Accept
+        });
+        both_sides(&send_options(&folders, &sending), options)
     });
-    let received = receive(receiver, options);
-    [sent.join().unwrap().map(drop), received.map(drop)]
+    assert!(!folders.to().join("new").exists(), "the target was made for nobody");
+    outcomes
 }
 
 #[test]
 fn a_receiver_with_a_pending_question_can_be_cancelled() {
-    let folders = Folders::new();
-    folders.file("a", b"a");
-    let [_, received] = cancelled_at(|cancel, reached| {
-        let cancels = (Cancel::default(), cancel.clone());
-        thread::scope(|scope| ask(scope, &folders, cancels, reached))
-    });
+    let [_, received] = cancelled_while_asked(Role::Receiver);
     assert!(is_cancelled_by(&received, Role::Receiver), "{received:?}");
-    assert!(!folders.to().join("new").exists(), "the target was made for nobody");
 }
 
 #[test]
 fn a_sender_that_leaves_while_the_receivers_user_is_being_asked() {
-    let folders = Folders::new();
-    folders.file("a", b"a");
-    let [sent, received] = cancelled_at(|cancel, reached| {
-        let cancels = (cancel.clone(), Cancel::default());
-        thread::scope(|scope| ask(scope, &folders, cancels, reached))
-    });
+    let [sent, received] = cancelled_while_asked(Role::Sender);
     assert!(is_cancelled_by(&sent, Role::Sender), "{sent:?}");
     assert!(is_cancelled_by(&received, Role::Sender), "{received:?}");
-    assert!(!folders.to().join("new").exists(), "the target was made for nobody");
 }
 
 /// Cancels one side of a transfer of `folders` after some data has moved, with up to `most`
 /// parallel connections.
 fn cancelled_midway(folders: &Folders, by: Role, most: usize) -> [Result<(), TransferError>; 2] {
     cancelled_at(|cancel, reached| {
-        let Link { sender, receiver, endpoints: _endpoints } = link();
-        let (sending, receiving) = match by {
-            Role::Sender => (cancel.clone(), Cancel::default()),
-            Role::Receiver => (Cancel::default(), cancel.clone()),
-        };
+        let (sending, receiving) = cancels(by, cancel);
         let mut send = send_options(folders, &sending);
         let bind = |identity: fn() -> _, accept| {
             ParallelConnections::new(most, move || endpoint(identity(), accept))
@@ -295,15 +281,13 @@ fn cancelled_midway(folders: &Folders, by: Role, most: usize) -> [Result<(), Tra
         options.parallel = bind(receiver_identity, false);
         let progress = Arc::clone(&options.progress);
         thread::scope(|scope| {
-            let sent = scope.spawn(move || serve(sender, &send));
             scope.spawn(move || {
                 while progress.bytes() < 20 * CHUNK as u64 {
                     thread::yield_now();
                 }
                 reached.send(()).unwrap();
             });
-            let received = receive(receiver, options);
-            [sent.join().unwrap().map(drop), received.map(drop)]
+            both_sides(&send, options)
         })
     })
 }
@@ -338,26 +322,14 @@ fn either_side_of_a_stream_that_brings_nothing() {
     for by in [Role::Sender, Role::Receiver] {
         let folders = Folders::new();
         let outcomes = cancelled_at(|cancel, reached| {
-            let Link { sender, receiver, endpoints: _endpoints } = link();
-            let (sending, receiving) = match by {
-                Role::Sender => (cancel.clone(), Cancel::default()),
-                Role::Receiver => (Cancel::default(), cancel.clone()),
-            };
+            let (sending, receiving) = cancels(by, cancel);
             let (_writer, reader) = channel();
             let mut send = send_options(&folders, &sending);
             send.stream = Some(StreamSource::new("pipe".into(), None, Silence(reader)));
-            send.events = Arc::new(move |event: Event<'_>| {
-                if matches!(event, Event::Accepted) {
-                    reached.send(()).unwrap();
-                }
-            });
+            send.events = at_event(reached, |event| matches!(event, Event::Accepted));
             let mut options = receive_with(&folders, &receiving);
             options.stream = StreamTarget::output(std::io::sink());
-            thread::scope(|scope| {
-                let sent = scope.spawn(move || serve(sender, &send));
-                let received = receive(receiver, options);
-                [sent.join().unwrap().map(drop), received.map(drop)]
-            })
+            both_sides(&send, options)
         });
         assert!(outcomes.iter().all(|outcome| is_cancelled_by(outcome, by)), "{outcomes:?}");
     }
@@ -367,25 +339,22 @@ fn either_side_of_a_stream_that_brings_nothing() {
 fn a_receiver_that_waits_for_the_goodbye_has_everything() {
     let folders = Folders::new();
     let report = cancelled_at(|cancel, reached| {
-        let link = link();
-        let sender = link.sender.clone();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let (mut send, mut recv) = answer_hello(&sender);
-                say(&mut send, Message::Offer(empty_offer()));
-                let (mut manifest, _) = block_on(sender.open_stream()).unwrap();
-                let hash = blake3::hash(b"");
-                let trailer = [&[1][..], &[0; 4], &[0; 8], hash.as_bytes(), &[0; 8]].concat();
-                block_on(manifest.write_all(&trailer)).unwrap();
-                manifest.finish().unwrap();
-                let (mut data, _) = block_on(sender.open_stream()).unwrap();
-                block_on(data.write_all(&[2])).unwrap();
-                while !matches!(read_message(&mut recv), Message::Receipt(_)) {}
-                reached.send(()).unwrap();
-                block_on(sender.closed());
-            });
-            receive(link.receiver.clone(), receive_with(&folders, cancel))
-        })
+        let script = move |sender: Connection| {
+            let (mut send, mut recv) = answer_hello(&sender);
+            say(&mut send, Message::Offer(empty_offer()));
+            let (mut manifest, _) = block_on(sender.open_stream()).unwrap();
+            let hash = blake3::hash(b"");
+            let trailer = [&[1][..], &[0; 4], &[0; 8], hash.as_bytes(), &[0; 8]].concat();
+            block_on(manifest.write_all(&trailer)).unwrap();
+            manifest.finish().unwrap();
+            let (mut data, _) = block_on(sender.open_stream()).unwrap();
+            block_on(data.write_all(&[2])).unwrap();
+            while !matches!(read_message(&mut recv), Message::Receipt(_)) {}
+            reached.send(()).unwrap();
+            block_on(sender.closed());
+        };
+        let options = receive_with(&folders, cancel);
+        beside(Role::Receiver, script, |receiver| receive(receiver, options))
     });
     assert!(!report.unwrap().confirmed);
 }

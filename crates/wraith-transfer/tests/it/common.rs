@@ -6,12 +6,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use wraith_crypto::SecretIdentity;
+use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::message::Message;
 use wraith_transfer::{
-    Progress, ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
+    Progress, ReceiveOptions, ReceiveReport, Role, SendOptions, SendReport, TransferError, receive,
+    serve,
 };
 use wraith_transport::{
     AccessKey, Config, Connection, Endpoint, EndpointConfig, RecvStream, block_on, block_on_timeout,
@@ -97,15 +99,34 @@ pub fn read_message(recv: &mut RecvStream) -> Message {
 pub fn link() -> Link {
     let sender = endpoint(sender_identity(), true).unwrap();
     let receiver = endpoint(receiver_identity(), false).unwrap();
-    let address = sender.local_addr();
-    let limit = Duration::from_secs(20);
-    let peer = sender_identity().node_id();
-    let dialled =
-        block_on_timeout(receiver.connect(&[address], peer, &AccessKey::public(peer)), limit)
-            .unwrap()
-            .unwrap();
-    let accepted = block_on_timeout(sender.accept(), limit).unwrap().unwrap();
+    let (dialled, accepted) = connect(&receiver, &sender, sender_identity().node_id());
     Link { sender: accepted, receiver: dialled, endpoints: [sender, receiver] }
+}
+
+/// Connects `dialler` to `acceptor`, which has the identity `peer`. Returns both ends.
+pub fn connect(dialler: &Endpoint, acceptor: &Endpoint, peer: NodeId) -> (Connection, Connection) {
+    let (address, access_key) = ([acceptor.local_addr()], AccessKey::public(peer));
+    let limit = Duration::from_secs(20);
+    let dialled = block_on_timeout(dialler.connect(&address, peer, &access_key), limit);
+    let dialled = dialled.unwrap().unwrap();
+    (dialled, block_on_timeout(acceptor.accept(), limit).unwrap().unwrap())
+}
+
+/// Runs `own` on one side of a connection, with `script` as its peer on the other.
+pub fn beside<T>(
+    own: Role,
+    script: impl FnOnce(Connection) + Send,
+    run: impl FnOnce(Connection) -> T,
+) -> T {
+    let Link { sender, receiver, endpoints: _endpoints } = link();
+    let (ours, theirs) = match own {
+        Role::Sender => (sender, receiver),
+        Role::Receiver => (receiver, sender),
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || script(theirs));
+        run(ours)
+    })
 }
 
 pub type Outcome = (Result<SendReport, TransferError>, Result<ReceiveReport, TransferError>);
@@ -192,7 +213,10 @@ pub fn transfer_with_check(folders: &Folders) -> (ReceiveReport, u64) {
     options.progress = Arc::clone(&progress);
     let is_over = AtomicBool::new(false);
     let (received, seen) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| {
+        let (started, start) = channel();
+        let (progress, is_over) = (&progress, &is_over);
+        let watching = scope.spawn(move || {
+            started.send(()).unwrap();
             let mut seen = Vec::new();
             while !is_over.load(Relaxed) {
                 seen.extend(progress.checked());
@@ -200,6 +224,7 @@ pub fn transfer_with_check(folders: &Folders) -> (ReceiveReport, u64) {
             }
             seen
         });
+        start.recv().unwrap();
         let (sent, received) = transfer_over(link(), &send, options);
         is_over.store(true, Relaxed);
         assert_eq!(sent.unwrap().failed, 0);

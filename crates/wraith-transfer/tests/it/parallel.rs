@@ -113,16 +113,22 @@ fn a_stranger_at_the_port_of_a_parallel_connection_does_not_take_the_place_of_th
     assert!(met, "the receiver was kept out");
 }
 
-fn run_beside_a_stranger() -> (u64, u64) {
-    let folders = folders();
+/// Parallel connections of a sender, and their endpoints once they are made.
+fn recorded(most: usize, accept: bool) -> (ParallelConnections, Arc<Mutex<Vec<Endpoint>>>) {
     let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
     let theirs = Arc::clone(&made);
-    let parallel = ParallelConnections::new(1, move || {
-        // As the program does: without an access key before the transfer sets one.
-        let endpoint = endpoint(sender_identity(), false)?;
+    let parallel = ParallelConnections::new(most, move || {
+        let endpoint = endpoint(sender_identity(), accept)?;
         theirs.lock().unwrap().push(endpoint.clone());
         Ok(endpoint)
     });
+    (parallel, made)
+}
+
+fn run_beside_a_stranger() -> (u64, u64) {
+    let folders = folders();
+    // As the program does: without an access key before the transfer sets one.
+    let (parallel, made) = recorded(1, false);
     // A stranger with the sender's NodeId dials first, once the receiver has the port.
     let late = ParallelConnections::new(1, move || {
         let address = [made.lock().unwrap()[0].local_addr()];
@@ -140,13 +146,7 @@ fn run_beside_a_stranger() -> (u64, u64) {
 #[test]
 fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
     let folders = folders();
-    let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
-    let theirs = Arc::clone(&made);
-    let parallel = ParallelConnections::new(2, move || {
-        let endpoint = endpoint(sender_identity(), true)?;
-        theirs.lock().unwrap().push(endpoint.clone());
-        Ok(endpoint)
-    });
+    let (parallel, made) = recorded(2, true);
     let send = send_options(&folders, parallel.at_once());
     let mut options = ReceiveOptions { parallel: receivers(2), ..receive_options(&folders.to()) };
     // All small files are resolved: the large one is in progress.

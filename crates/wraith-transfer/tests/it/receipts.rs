@@ -118,6 +118,15 @@ fn cut_in_the_middle(folders: &Folders, send: &SendOptions) {
     });
 }
 
+/// Interrupts a transfer of small files and a large one.
+fn interrupted() -> (Folders, SendOptions, Arc<Mutex<Told>>) {
+    let folders = Folders::new();
+    small_files_and_a_large_one(&folders);
+    let (send, told) = telling(&folders);
+    cut_in_the_middle(&folders, &send);
+    (folders, send, told)
+}
+
 fn small_files_and_a_large_one(folders: &Folders) {
     for n in 0..40u8 {
         folders.file(&format!("tree/a{n}"), &noise(n, 100 + usize::from(n)));
@@ -128,10 +137,7 @@ fn small_files_and_a_large_one(folders: &Folders) {
 
 #[test]
 fn a_receipt_covers_files_of_an_earlier_connection_with_their_roots() {
-    let folders = Folders::new();
-    small_files_and_a_large_one(&folders);
-    let (send, told) = telling(&folders);
-    cut_in_the_middle(&folders, &send);
+    let (folders, send, told) = interrupted();
     let (sent, received) = both(&send, &folders.to(), OnConflict::Rename);
     assert!(received.already_here > 0, "{received:?}");
     assert_eq!((sent.receipt.verified, sent.receipt.kept, sent.receipt.failed), (42, 0, 0));
@@ -141,9 +147,7 @@ fn a_receipt_covers_files_of_an_earlier_connection_with_their_roots() {
 
 #[test]
 fn a_sender_that_was_started_anew_asks_its_own_files() {
-    let folders = Folders::new();
-    small_files_and_a_large_one(&folders);
-    cut_in_the_middle(&folders, &telling(&folders).0);
+    let (folders, ..) = interrupted();
     // The file was changed after that: the receiver's copy now differs, even if the receiver
     // reports otherwise.
     folders.file("tree/a3", &noise(200, 103));
@@ -160,10 +164,7 @@ fn a_sender_that_was_started_anew_asks_its_own_files() {
 
 #[test]
 fn a_file_that_changed_after_it_was_sent_is_sent_again() {
-    let folders = Folders::new();
-    small_files_and_a_large_one(&folders);
-    let (send, told) = telling(&folders);
-    cut_in_the_middle(&folders, &send);
+    let (folders, send, told) = interrupted();
     assert!(folders.to().join("tree/a3").exists());
     folders.file("tree/a3", &noise(200, 103));
     let (sent, _) = both(&send, &folders.to(), OnConflict::Overwrite);

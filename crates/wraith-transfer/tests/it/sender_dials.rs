@@ -1,15 +1,9 @@
 //! The roles of dialler and sender are independent: a sender that dials names its transfer, and the
 //! rest is unchanged.
 
-use std::time::Duration;
-
 use crate::common::*;
 use wraith_transfer::{SendOptions, receive, receive_dialler_hello, send_dialler_hello, serve};
-use wraith_transport::{
-    AccessKey, Config, Connection, Endpoint, EndpointConfig, block_on, block_on_timeout,
-};
-
-const LIMIT: Duration = Duration::from_secs(20);
+use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on};
 
 struct Dialled {
     sender: Connection,
@@ -23,12 +17,7 @@ fn dialled() -> Dialled {
         Endpoint::bind(config.bind(([127, 0, 0, 1], 0))).unwrap()
     };
     let (sender, receiver) = (bind(sender_identity()), bind(receiver_identity()));
-    let (address, peer) = (receiver.local_addr(), receiver_identity().node_id());
-    let dialled =
-        block_on_timeout(sender.connect(&[address], peer, &AccessKey::public(peer)), LIMIT)
-            .unwrap()
-            .unwrap();
-    let accepted = block_on_timeout(receiver.accept(), LIMIT).unwrap().unwrap();
+    let (dialled, accepted) = connect(&sender, &receiver, receiver_identity().node_id());
     Dialled { sender: dialled, receiver: accepted, _endpoints: [sender, receiver] }
 }
 

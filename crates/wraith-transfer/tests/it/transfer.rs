@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 
 use crate::common::*;
-use wraith_transfer::{Decision, SendOptions, TransferError};
+use wraith_transfer::{Decision, ReceiveOptions, SendOptions, TransferError};
 
 #[test]
 fn a_tree_with_everything_arrives_as_it_was() {
@@ -116,32 +116,37 @@ fn a_conflict_can_be_overwritten_or_skipped() {
 
 #[test]
 fn a_wrong_secret_gets_nothing_and_both_sides_know_why() {
+    let (sent, received) = nothing_arrives([8; 16], |_| {});
+    assert_eq!(sent, TransferError::WrongSecret);
+    assert_eq!(received.exit_code(), 5);
+}
+
+/// Offers a file of 8 bytes under a secret, and receives it with other options. Returns both errors.
+fn nothing_arrives(
+    secret: [u8; 16],
+    change: impl FnOnce(&mut ReceiveOptions<'_>),
+) -> (TransferError, TransferError) {
     let folders = Folders::new();
-    folders.file("a", b"secret");
-    let send = SendOptions::new(roots(&folders.from()), [8; 16]);
-    let (sent, received) = transfer(&send, receive_options(&folders.to()));
-    assert_eq!(sent.unwrap_err(), TransferError::WrongSecret);
-    assert_eq!(received.unwrap_err().exit_code(), 5);
+    folders.file("a", b"unwanted");
+    let send = SendOptions::new(roots(&folders.from()), secret);
+    let mut options = receive_options(&folders.to());
+    change(&mut options);
+    let (sent, received) = transfer(&send, options);
     assert!(roots(&folders.to()).is_empty());
+    (sent.unwrap_err(), received.unwrap_err())
 }
 
 #[test]
 fn a_refusal_changes_nothing_and_reaches_the_sender() {
-    let folders = Folders::new();
-    folders.file("a", b"unwanted");
-    let send = SendOptions::new(roots(&folders.from()), SECRET);
-    let mut options = receive_options(&folders.to());
-    options.decide = Box::new(|proposal| {
-        assert_eq!(
-            (proposal.offer.name.as_str(), proposal.offer.files, proposal.offer.bytes),
-            ("a", 1, 8)
-        );
-        Decision::Refuse("not today".into())
+    let (sent, received) = nothing_arrives(SECRET, |options| {
+        options.decide = Box::new(|proposal| {
+            let offer = proposal.offer;
+            assert_eq!((offer.name.as_str(), offer.files, offer.bytes), ("a", 1, 8));
+            Decision::Refuse("not today".into())
+        });
     });
-    let (sent, received) = transfer(&send, options);
-    assert_eq!(sent.unwrap_err(), TransferError::Refused { why: "not today".into() });
-    assert_eq!(received.unwrap_err().exit_code(), 4);
-    assert!(roots(&folders.to()).is_empty());
+    assert_eq!(sent, TransferError::Refused { why: "not today".into() });
+    assert_eq!(received.exit_code(), 4);
 }
 
 #[test]

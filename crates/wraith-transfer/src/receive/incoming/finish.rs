@@ -2,66 +2,75 @@
 //! file gets its name, or the receiver records the reason why it lacks the file (an exception).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, UncommittedFile};
+use wraith_files::{Committed, Error, Outcome, PartFile, UncommittedFile};
 
-use super::{Body, FileEnd, Incoming};
+use super::ledger::{FileEnd, PeerId, Settled};
+use super::{Body, Incoming};
 use crate::error::TransferError;
-use crate::events::InPlace;
 use crate::exception::{Exception, FileStatus};
-use crate::lock::lock;
-use crate::progress::count_bytes;
-use crate::receive::Receiving;
+use crate::receive::assembly::{Assembly, disk_failed};
 use crate::receive::naming::Complete;
-use crate::record::{Ending, RECORD_BODY_BYTES_MAX, decode_change};
+use crate::record::{Ending, decode_change};
+use crate::roots::{FileId, Roots};
 use crate::wanted::Wanted;
 
 impl Incoming {
-    /// Finishes the file if nothing more will arrive. Returns true if it is resolved.
+    /// Finishes the file if nothing more will arrive. Returns true once `peer` has nothing more to
+    /// send of it.
     pub(super) fn finish_if_complete(
         self: &Arc<Self>,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
+        peer: PeerId,
         body: &mut Body,
     ) -> Result<bool, TransferError> {
-        let Some(end) = body.end else { return Ok(false) };
-        let (claimed, written) = body.open.as_ref().map_or((0, 0), |o| (o.claimed, o.written));
-        if claimed > end.chunks {
-            return Err(self.violation(receiving, "more chunks than it says were sent"));
+        let ledger = body.ledger();
+        let end = match ledger.settled(peer) {
+            Settled::Pending => return Ok(false),
+            Settled::Excess => {
+                return Err(self.violation("more chunks than it says were sent"));
+            }
+            Settled::Ended(end) => end,
+        };
+        if end.ending == Ending::Complete && ledger.owes(peer) {
+            return Err(self.violation("it ends with chunks missing"));
         }
-        if written < end.chunks {
-            return Ok(false);
+        // Other peers may be asked for what it owes.
+        ledger.leave(peer);
+        let is_left_to_others = match end.ending {
+            Ending::Complete => !ledger.is_complete(),
+            _ => ledger.is_awaited(),
+        };
+        if is_left_to_others {
+            return Ok(true);
         }
+        let is_blamed = ledger.only_peer().is_some() && !matches!(self.wanted, Wanted::Chunks(_));
         body.resolved = true;
-        self.progress.finish(receiving.progress, self.bytes());
+        self.progress.finish(assembly.books.progress, self.bytes());
         if self.local.old.is_some() {
-            receiving.deltas.forget(self.entry);
+            assembly.deltas.forget(self.entry);
         }
-        let open = body.open.take();
-        if open.is_some() {
-            receiving.open_files.fetch_sub(1, Relaxed);
+        let part = body.part.take();
+        if part.is_some() {
+            assembly.end_part();
         }
         match end.ending {
             Ending::Complete => {
-                let open = open.expect("a complete file was opened");
-                if !open.due.is_empty() {
-                    return Err(self.violation(receiving, "it ends with chunks missing"));
-                }
-                self.finish_part(receiving, open.part, end.root)?;
+                let part = part.expect("a complete file was opened");
+                self.finish_part(assembly, part, end.root, is_blamed)?;
             }
             Ending::Identical => {
                 let entry = &self.placed.entry;
                 let path = self.local.copy.as_ref().unwrap_or(&entry.path);
-                receiving.target.keep_existing(path);
-                lock(&receiving.contents).add(self.entry, &end.root);
-                self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
+                assembly.target.keep_existing(path);
+                assembly.books.enter_root(self.entry, &end.root);
+                let file = (self.entry, &self.placed);
+                assembly.books.verified(file, FileStatus::AlreadyHere, end.root, path);
             }
             Ending::Different => {
-                receiving.excepted(self.entry, &self.placed, Exception::Skipped, None);
+                assembly.books.excepted(self.entry, &self.placed, Exception::Skipped, None);
             }
-            Ending::Changed | Ending::Unreadable => {
-                self.break_off(receiving, end, open.map(|open| open.part))?;
-            }
+            Ending::Changed | Ending::Unreadable => self.break_off(assembly, end, part)?,
         }
         Ok(true)
     }
@@ -70,7 +79,7 @@ impl Incoming {
     /// next reading may find the same file.
     fn break_off(
         &self,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         end: FileEnd,
         part: Option<Arc<PartFile>>,
     ) -> Result<(), TransferError> {
@@ -83,131 +92,112 @@ impl Incoming {
             let removed = match part {
                 Some(part) => part.discard(),
                 // An earlier connection may have left a part.
-                None => receiving.target.sweep(&self.placed.entry, &receiving.part_key),
+                None => assembly.target.sweep(&self.placed.entry, &assembly.part_key),
             };
-            removed.or_else(|error| receiving.record_unless_fatal(&self.placed.offered, error))?;
+            removed.or_else(|error| assembly.record_unless_fatal(&self.placed.offered, error))?;
         }
-        receiving.excepted_as(self.entry, &self.placed, (exception, change), None);
+        assembly.books.excepted_as(self.entry, &self.placed, (exception, change), None);
         Ok(())
     }
 
-    /// Proves the root. After that, the file lacks only its name.
+    /// Proves the root. After that, the file lacks only its name. With `is_blamed`, all content is
+    /// from one peer, whose root it must have.
     fn finish_part(
         self: &Arc<Self>,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         part: Arc<PartFile>,
         root: [u8; 32],
+        is_blamed: bool,
     ) -> Result<(), TransferError> {
         // This is the sender's root; if the local file differs, that is reported too.
-        lock(&receiving.contents).add(self.entry, &root);
-        if !part.hash_holes(|| !receiving.session.is_over()) {
-            return Err(receiving.session.stopped());
+        assembly.books.enter_root(self.entry, &root);
+        if !part.hash_holes(|| !assembly.is_stopped()) {
+            return Err(TransferError::stopped());
         }
         if part.have().count() < part.chunks() {
             let error = Error::Changed { path: self.placed.entry.path.display().to_string() };
-            return self.blocked(receiving, error, root);
+            return self.blocked(assembly, error, root);
         }
         match part.seal(&root) {
-            Ok(()) => self.complete(receiving, UncommittedFile::part(part), root),
-            // If all chunks came on this connection and each matched its hash, the sender's root is
-            // wrong. With chunks from an earlier connection, the sender's file may have changed in
-            // between. The part is removed either way.
-            Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
-                receiving.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
+            Ok(()) => self.complete(assembly, UncommittedFile::part(part), root),
+            // If all chunks came from one peer on this connection and each matched its hash, its
+            // root is wrong. With chunks from an earlier connection, the sender's file may have
+            // changed in between; with chunks from several peers, any of them may be wrong. The
+            // part is removed either way.
+            Err(Error::Mismatch { .. }) if is_blamed => Err(self.mismatch(assembly)),
+            Err(Error::Mismatch { .. }) => {
+                assembly.books.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
                 Ok(())
             }
-            Err(Error::Mismatch { .. }) => Err(self.mismatch(receiving)),
-            Err(error) => self.blocked(receiving, error, root),
+            Err(error) => self.blocked(assembly, error, root),
         }
     }
 
     /// Names a complete and verified file, at once or after its content is flushed to disk.
     pub(super) fn complete(
         self: &Arc<Self>,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         mut content: UncommittedFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        if receiving.sync {
-            receiving.naming.push(Complete { file: Arc::clone(self), content, root });
+        if assembly.uses().sync {
+            assembly.naming.push(Complete { file: Arc::clone(self), content, root });
             return Ok(());
         }
-        self.name(receiving, &mut content, root)
+        self.name(assembly, &mut content, root)
     }
 
     /// Gives the file its name.
     pub(in crate::receive) fn name(
         &self,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         content: &mut UncommittedFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        let name = |on_conflict| receiving.target.name(content, on_conflict);
-        match receiving.progress.at_disk(|| receiving.place(&self.placed, name)) {
-            Ok(committed) => self.committed(receiving, &committed, root),
-            Err(error) => self.blocked(receiving, error, root),
+        let name = |on_conflict| assembly.target.name(content, on_conflict);
+        match assembly.books.progress.at_disk(|| assembly.place(&self.placed, name)) {
+            Ok(committed) => self.committed(assembly, &committed, root),
+            Err(error) => self.blocked(assembly, error, root),
         }
     }
 
     /// Records a file that is in place.
     fn committed(
         &self,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         committed: &Committed,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
         if committed.outcome == Outcome::AlreadyHere {
-            receiving.target.keep_existing(&committed.path);
+            assembly.target.keep_existing(&committed.path);
         }
         if let Some(stamp) = &committed.stamp {
-            let entry = &self.placed.entry;
-            let mark = receiving.completed.mark_of(entry, committed.path.as_bytes(), stamp);
-            let costly = self.placed.entry.size() > RECORD_BODY_BYTES_MAX as u64;
-            receiving
-                .completed
-                .add(&mark, &root, costly)
-                .map_err(|error| receiving.session.disk(error))?;
+            let (entry, path) = (&self.placed.entry, committed.path.as_bytes());
+            let (entry, tree) = (entry.path.as_bytes(), entry.tree());
+            let file = FileId { entry, path, tree, stamp };
+            assembly.completed.note(&file, &root).map_err(disk_failed)?;
         }
         if committed.outcome == Outcome::Renamed {
-            receiving.renamed(&self.placed, &committed.path);
+            assembly.note_rename(&self.placed, &committed.path);
         }
+        let (books, file) = (assembly.books, (self.entry, &self.placed));
         match committed.outcome {
-            Outcome::Skipped => {
-                receiving.lacks(self.entry, &self.placed, Exception::Skipped, Some(root));
-            }
-            _ => self.verified(receiving, FileStatus::Done, root, &committed.path),
+            Outcome::Skipped => books.lacks(file.0, file.1, Exception::Skipped, Some(root)),
+            _ => books.verified(file, FileStatus::Done, root, &committed.path),
         }
         Ok(())
-    }
-
-    /// Reports the file at `path` as verified with this root, which is already in the digest.
-    fn verified(
-        &self,
-        receiving: &Receiving<'_>,
-        status: FileStatus,
-        root: [u8; 32],
-        path: &RelPath,
-    ) {
-        let counts = &receiving.counts;
-        let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
-        count.fetch_add(1, Relaxed);
-        count_bytes(&counts.bytes_verified, self.placed.entry.size());
-        let (bytes, entry) = (self.placed.entry.size(), self.entry);
-        let root_of_tree = (self.placed.entry.tree(), root);
-        receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });
-        receiving.resolved(&self.placed, status, Some(root), None);
     }
 
     /// Handles a disk error for the file with this root. Returns an error if other files would be
     /// affected too.
     pub(super) fn blocked(
         &self,
-        receiving: &Receiving<'_>,
+        assembly: &Assembly<'_>,
         error: Error,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        receiving.record_unless_fatal(&self.placed.offered, error)?;
-        receiving.lacks(self.entry, &self.placed, Exception::Blocked, Some(root));
+        assembly.record_unless_fatal(&self.placed.offered, error)?;
+        assembly.books.lacks(self.entry, &self.placed, Exception::Blocked, Some(root));
         Ok(())
     }
 }

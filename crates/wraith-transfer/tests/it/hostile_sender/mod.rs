@@ -173,6 +173,17 @@ fn expect_protocol(lie: impl FnOnce(&mut Liar) + Send) -> String {
     assert_protocol(error, &told)
 }
 
+/// Offers a file of two chunks, and lets `lie` send it. It gets the content of both chunks.
+fn expect_verification(lie: impl FnOnce(&mut Liar, &[u8]) + Send) {
+    let (error, _) = deceive(|liar| {
+        liar.list(&file("a", 2 * CHUNK));
+        liar.end_manifest();
+        liar.want();
+        lie(liar, &noise(1, CHUNK));
+    });
+    assert!(matches!(error, TransferError::Verification { .. }), "{error:?}");
+}
+
 /// Asserts a protocol violation by the sender and returns its description.
 #[track_caller]
 fn assert_protocol(error: TransferError, told: &CloseReason) -> String {
@@ -204,30 +215,20 @@ fn a_small_file_with_another_root_is_not_kept() {
 
 #[test]
 fn a_chunk_with_another_chaining_value_is_not_kept() {
-    let (error, _) = deceive(|liar| {
-        liar.list(&file("a", 2 * CHUNK));
-        liar.end_manifest();
-        liar.want();
-        let bytes = noise(1, CHUNK);
-        liar.record(chunk_of(&bytes, 0, 1), &bytes);
-        liar.record(chunk_of(&noise(2, CHUNK), 0, 0), &bytes);
+    expect_verification(|liar, bytes| {
+        liar.record(chunk_of(bytes, 0, 1), bytes);
+        liar.record(chunk_of(&noise(2, CHUNK), 0, 0), bytes);
     });
-    assert!(matches!(error, TransferError::Verification { .. }), "{error:?}");
 }
 
 #[test]
 fn good_chunks_with_a_wrong_root_get_no_name() {
-    let (error, _) = deceive(|liar| {
-        liar.list(&file("a", 2 * CHUNK));
-        liar.end_manifest();
-        liar.want();
-        let bytes = noise(1, CHUNK);
-        liar.record(chunk_of(&bytes, 0, 0), &bytes);
-        liar.record(chunk_of(&bytes, 0, 1), &bytes);
+    expect_verification(|liar, bytes| {
+        liar.record(chunk_of(bytes, 0, 0), bytes);
+        liar.record(chunk_of(bytes, 0, 1), bytes);
         let end = Header::End { entry: 0, ending: Ending::Complete, chunks: 2, root: [9; 32] };
         liar.record(end, b"");
     });
-    assert!(matches!(error, TransferError::Verification { .. }), "{error:?}");
 }
 
 #[test]
@@ -395,24 +396,21 @@ fn a_manifest_with_something_behind_its_trailer_is_refused() {
 #[test]
 fn a_manifest_counts_only_when_its_stream_has_ended() {
     let folders = Folders::new();
-    let link = link();
-    let sender = link.sender.clone();
-    let received = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut liar = Liar::negotiate(sender, offer());
-            assert!(matches!(read_message(&mut liar.control.1), Some(Message::Accept(_))));
-            liar.write_trailer();
-            // An honest receiver sends nothing here, however long the test waits.
-            let mut early = [0; 4];
-            let reading = liar.control.1.read_exact(&mut early);
-            assert!(block_on_timeout(reading, EARLY).is_none(), "it did not wait for the end");
-            liar.manifest.finish().unwrap();
-            block_on(liar.manifest.acked()).unwrap();
-            assert!(matches!(read_message(&mut liar.control.1), Some(Message::Receipt(_))));
-            liar.connection.close(close::DONE, "");
-        });
-        receive(link.receiver.clone(), receive_options(&folders.to()))
-    });
+    let script = |sender: Connection| {
+        let mut liar = Liar::negotiate(sender, offer());
+        assert!(matches!(read_message(&mut liar.control.1), Some(Message::Accept(_))));
+        liar.write_trailer();
+        // An honest receiver sends nothing here, however long the test waits.
+        let mut early = [0; 4];
+        let reading = liar.control.1.read_exact(&mut early);
+        assert!(block_on_timeout(reading, EARLY).is_none(), "it did not wait for the end");
+        liar.manifest.finish().unwrap();
+        block_on(liar.manifest.acked()).unwrap();
+        assert!(matches!(read_message(&mut liar.control.1), Some(Message::Receipt(_))));
+        liar.connection.close(close::DONE, "");
+    };
+    let options = receive_options(&folders.to());
+    let received = beside(Role::Receiver, script, |receiver| receive(receiver, options));
     assert!(received.unwrap().confirmed);
 }
 

@@ -54,17 +54,14 @@ fn a_pushed_file_is_not_sent_again() {
 #[test]
 fn unrequested_pushes_are_refused() {
     let folders = Folders::new();
-    let link = link();
-    let sender = link.sender.clone();
-    let error = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut liar = Liar::negotiate(sender, offer());
-            liar.record(pushed(b"a", 0), b"a");
-            block_on(liar.connection.closed())
-        });
-        let mut options = receive_options(&folders.to());
-        options.push = false;
-        receive(link.receiver.clone(), options).expect_err("it was taken")
-    });
+    let script = |sender: Connection| {
+        let mut liar = Liar::negotiate(sender, offer());
+        liar.record(pushed(b"a", 0), b"a");
+        block_on(liar.connection.closed());
+    };
+    let mut options = receive_options(&folders.to());
+    options.push = false;
+    let received = beside(Role::Receiver, script, |receiver| receive(receiver, options));
+    let error = received.expect_err("it was taken");
     assert!(matches!(error, TransferError::Protocol { peer: Role::Sender, .. }), "{error:?}");
 }
