@@ -342,6 +342,7 @@ impl Endpoint {
     /// Established connections stay.
     pub fn close_door(&mut self, id: DoorId) {
         self.doors.close(id);
+        self.half_opens.close_door(id);
     }
 
     /// Replaces the access keys of an open door.
@@ -362,12 +363,6 @@ impl Endpoint {
 
     fn is_full(&self) -> bool {
         self.connections.len() >= self.config.connections_max
-    }
-
-    /// Returns whether no more connections can come through this door.
-    fn is_door_full(&self, id: DoorId) -> bool {
-        let max = self.doors.get(id).map_or(0, |door| door.connections_max);
-        self.connections.count_of(id) >= max
     }
 
     fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {

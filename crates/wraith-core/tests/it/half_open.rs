@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{
-    AccessKey, Door, DoorId, Endpoint, EndpointConfig, Entropy, Event, PathAddr, Time,
+    AccessKey, Endpoint, EndpointConfig, Entropy, Event, PathAddr, Time,
     TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
@@ -38,7 +38,7 @@ pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
 }
 
 /// Returns an initiator and its H1; they differ by seed.
-fn initiator(seed: u8) -> (Endpoint, H1) {
+pub(crate) fn initiator(seed: u8) -> (Endpoint, H1) {
     let mut initiator = side(seed, TransportConfig::default()).endpoint;
     initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &access_key()).unwrap();
     let h1 = h1_of(&mut initiator, Time::ZERO);
@@ -89,7 +89,7 @@ pub(crate) fn answer(
     (!answers.is_empty()).then_some(answers)
 }
 
-fn hear(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) {
+pub(crate) fn hear(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) {
     for datagram in answer {
         initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut datagram.clone());
     }
@@ -330,50 +330,6 @@ fn an_h1_within_the_source_limit_costs_curve_work() {
     let [mut responder, mut twin] = [responder(|_| {}), responder(|_| {})];
     answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &nonsense(1));
     assert!(computed_more(&mut responder, &mut twin));
-}
-
-#[test]
-fn an_endpoint_that_takes_no_more_connections_is_silent() {
-    let mut responder = responder(|config| config.connections_max = 0);
-    assert!(answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &h1(10)).is_none());
-}
-
-/// The offer or service of an access key has ended, and the endpoint serves others.
-#[test]
-fn connections_to_a_role_that_is_gone_cost_nothing() {
-    let mut responder = responder(|config| config.door = Door::default());
-    let other = DoorId(2);
-    responder.open_door(DoorId(1), Door { access_keys: vec![access_key()], ..Door::default() });
-    responder.open_door(other, Door { access_keys: vec![access_key()], ..Door::default() });
-    responder.close_door(DoorId(1));
-    responder.close_door(other);
-    let h1 = h1(3);
-    for source in 0..10_000_u16 {
-        let [high, low] = source.to_be_bytes();
-        let from = ip([10, 1, high, low], source + 1);
-        assert_eq!(answer(&mut responder, Time::ZERO, from, &h1), None);
-    }
-    assert_eq!((responder.datagrams_dropped(), responder.poll_event()), (20_000, None));
-    assert_eq!(responder.poll_timeout(), None, "nothing is kept");
-    // The peers of another role are heard.
-    responder.open_door(other, Door { access_keys: vec![access_key()], ..Door::default() });
-    assert!(answer(&mut responder, Time::ZERO, ip([10, 1, 0, 1], 1), &h1).is_some());
-}
-
-/// A role ends between H2 and H3.
-#[test]
-fn a_handshake_through_a_door_that_closes_meanwhile_fails() {
-    let mut responder = responder(|_| ());
-    let (mut initiator, h1) = initiator(3);
-    let from = ip([10, 0, 0, 1], 1);
-    let h2 = answer(&mut responder, Time::ZERO, from, &h1).unwrap();
-    hear(&mut initiator, Time::ZERO, &h2);
-    let h3 = sent(&mut initiator, Time::ZERO);
-    responder.close_door(DoorId::FIRST);
-    for (_, mut datagram) in h3 {
-        responder.handle_datagram(Time::ZERO, from, None, &mut datagram);
-    }
-    assert_eq!((responder.poll_event(), sent(&mut responder, Time::ZERO)), (None, Vec::new()));
 }
 
 #[test]
