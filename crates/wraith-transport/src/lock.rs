@@ -21,22 +21,6 @@ impl Wakers {
             self.0.push(cx.waker().clone());
         }
     }
-
-    /// Takes all tasks out, so that they can be woken after the lock is released.
-    #[must_use]
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::take(self)
-    }
-
-    /// Adds the tasks of `other`.
-    pub(crate) fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    /// Wakes all tasks.
-    pub(crate) fn wake(self) {
-        self.0.into_iter().for_each(Waker::wake);
-    }
 }
 
 /// Tasks to wake at the end of a round of the I/O thread. A task that waits for several events of
@@ -65,6 +49,11 @@ impl WakeBatch {
     /// Wakes all tasks. No lock may be held: a waker can run any code.
     pub(crate) fn wake(&mut self) {
         self.0.drain(..).for_each(Waker::wake);
+    }
+
+    /// Returns whether there is no task.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the number of tasks.

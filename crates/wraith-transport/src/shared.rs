@@ -22,10 +22,11 @@ use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
 use crate::error::ConnectError;
-use crate::lock::{Wakers, lock};
-use crate::path::PathLog;
-use crate::punch::{PunchCommand, PunchShared};
+use crate::lock::{WakeBatch, Wakers, lock};
+use crate::path_log::PathLog;
+use crate::punch_request::{PunchCommand, PunchShared};
 use crate::queue::{RecvQueue, SendQueue};
+use crate::spare::Spare;
 use crate::wake::Inbox;
 
 /// An object with work for the I/O thread.
@@ -43,6 +44,8 @@ pub(crate) enum InboxItem {
 
 /// The inbox of an endpoint.
 pub(crate) type IoInbox = Inbox<InboxItem>;
+/// Memory of streams that are over.
+pub(crate) type SpareStreams = Spare<Arc<StreamShared>>;
 
 /// State shared by all handles of a socket and its I/O thread.
 #[derive(Debug)]
@@ -137,14 +140,11 @@ impl DoorShared {
         self.queued.store(false, Ordering::Release);
     }
 
-    /// I/O thread: changes the state, then wakes all waiting tasks.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut DoorState) -> R) -> R {
+    /// Changes the state, and adds all waiting tasks to `wakes`.
+    pub(crate) fn update(&self, wakes: &mut WakeBatch, change: impl FnOnce(&mut DoorState)) {
         let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let wakers = state.wakers.take();
-        drop(state);
-        wakers.wake();
-        result
+        change(&mut state);
+        wakes.take_from(&mut state.wakers);
     }
 }
 
@@ -353,20 +353,17 @@ impl ConnectionShared {
         self.queued.store(false, Ordering::Release);
     }
 
-    /// I/O thread: changes the state, then wakes the tasks that wait for another phase or for a path
-    /// event. If the connection has ended, wakes all waiting tasks.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut ConnectionState) -> R) -> R {
-        let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let mut wakers = state.wakers.take();
+    /// I/O thread: changes the state, and adds to `wakes` the tasks that wait for another phase or
+    /// for a path event; if the connection has ended, all waiting tasks.
+    pub(crate) fn update(&self, wakes: &mut WakeBatch, change: impl FnOnce(&mut ConnectionState)) {
+        let state = &mut *lock(&self.state);
+        change(state);
+        wakes.take_from(&mut state.wakers);
         if state.ended().is_some() {
-            wakers.append(state.accept_wakers.take());
-            wakers.append(state.open_wakers.take());
-            wakers.append(state.datagram_wakers.take());
+            wakes.take_from(&mut state.accept_wakers);
+            wakes.take_from(&mut state.open_wakers);
+            wakes.take_from(&mut state.datagram_wakers);
         }
-        drop(state);
-        wakers.wake();
-        result
     }
 
     /// Returns whether it has ended or could not be established.
@@ -476,40 +473,6 @@ impl Drop for StreamRef {
         *last.queued.get_mut() = false;
         let spare_streams = Arc::clone(&last.spare_streams);
         spare_streams.push(stream);
-    }
-}
-
-/// Maximum number of spare streams of an endpoint.
-const SPARE_STREAMS_MAX: usize = 256;
-
-/// Memory of streams that are over. Each of them owns this list, so the I/O thread closes it at its
-/// end.
-#[derive(Debug)]
-pub(crate) struct SpareStreams(Mutex<Option<Vec<Arc<StreamShared>>>>);
-
-impl Default for SpareStreams {
-    fn default() -> Self {
-        Self(Mutex::new(Some(Vec::new())))
-    }
-}
-
-impl SpareStreams {
-    fn pop(&self) -> Option<Arc<StreamShared>> {
-        lock(&self.0).as_mut()?.pop()
-    }
-
-    fn push(&self, stream: Arc<StreamShared>) {
-        if let Some(streams) = &mut *lock(&self.0)
-            && streams.len() < SPARE_STREAMS_MAX
-        {
-            streams.push(stream);
-        }
-    }
-
-    /// Frees the list. No stream is added from now on.
-    pub(crate) fn close(&self) {
-        let streams = lock(&self.0).take();
-        drop(streams);
     }
 }
 

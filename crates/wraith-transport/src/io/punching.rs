@@ -7,8 +7,8 @@ use std::sync::Arc;
 use wraith_core::{Endpoint, PunchEvent, PunchId, Time, punch};
 
 use super::movers::Movers;
-use crate::lock::lock;
-use crate::punch::{PortGuessing, PunchCommand, PunchShared};
+use crate::lock::{WakeBatch, lock};
+use crate::punch_request::{PortGuessing, PunchCommand, PunchShared};
 
 /// Maximum number of queued events of a handle. A peer causes two events for each address that
 /// answers, and there are at most 48 addresses.
@@ -25,6 +25,7 @@ impl Punching {
         movers: &Movers,
         now: Time,
         (request, shared): (PunchCommand, Arc<PunchShared>),
+        wakes: &mut WakeBatch,
     ) {
         let begun = match &request {
             PunchCommand::Punch { secret, role, candidates, waits: false } => {
@@ -49,7 +50,7 @@ impl Punching {
             Ok(id) => {
                 self.0.insert(id, shared);
             }
-            Err(error) => shared.update(|state| {
+            Err(error) => shared.update(wakes, |state| {
                 state.refused = Some(error);
                 state.ended = true;
             }),
@@ -71,13 +72,13 @@ impl Punching {
     }
 
     /// Passes events on. Returns true if there were any.
-    pub(super) fn handle_events(&mut self, core: &mut Endpoint) -> bool {
+    pub(super) fn handle_events(&mut self, core: &mut Endpoint, wakes: &mut WakeBatch) -> bool {
         let mut any = false;
         while let Some((id, event)) = core.poll_punch_event() {
             any = true;
             let ended = matches!(event, PunchEvent::Ended { .. });
             let Some(shared) = self.0.get(&id) else { continue };
-            shared.update(|state| {
+            shared.update(wakes, |state| {
                 if ended || state.events.len() < EVENTS_MAX {
                     state.events.push_back(event);
                 }
@@ -88,9 +89,9 @@ impl Punching {
     }
 
     /// Ends all punches with the endpoint.
-    pub(super) fn end_all(&mut self) {
+    pub(super) fn end_all(&mut self, wakes: &mut WakeBatch) {
         for (_, shared) in self.0.drain() {
-            shared.update(|state| state.ended = true);
+            shared.update(wakes, |state| state.ended = true);
         }
     }
 }
