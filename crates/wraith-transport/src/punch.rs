@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use thiserror::Error;
+use wraith_core::punch::PeerStart;
 use wraith_core::{AnswerMode, PunchError, PunchEvent, Role};
 
 use crate::endpoint::Endpoint;
@@ -120,32 +121,40 @@ impl Endpoint {
     /// Punches a path from this endpoint's socket to a peer at any of `candidates` (at most 16),
     /// and accepts its probes. The peer does the same at about the same time with the other `role`.
     /// Both use the same `secret`, which serves this attempt only. See
-    /// [`wraith_core::Endpoint::punch`].
+    /// [`wraith_core::punch::Punches::punch`].
     pub fn punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
-        let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: false })
+        self.start_punch(secret, role, PeerStart::Now, candidates)
     }
 
-    /// As [`Self::punch`], for a peer that starts up to a minute later. See
-    /// [`wraith_core::Endpoint::wait_for_punch`].
+    /// As [`Self::punch`], for a peer that starts up to a minute later.
     pub fn wait_for_punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
+        self.start_punch(secret, role, PeerStart::WithinAMinute, candidates)
+    }
+
+    fn start_punch(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        peer: PeerStart,
+        candidates: impl IntoIterator<Item = SocketAddr>,
+    ) -> Punch {
         let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: true })
+        Punch::start(self.shared(), PunchCommand::Punch { secret, role, peer, candidates })
     }
 
     /// As [`Self::punch`], for one side behind a NAT that uses another port for each destination,
     /// and the other side behind a NAT that filters by destination. Two of three attempts succeed.
-    /// See the precautions at [`wraith_core::Endpoint::punch_by_port_guessing`]. The side with
+    /// See the precautions at [`wraith_core::punch::Punches::punch_by_port_guessing`]. The side with
     /// [`PortGuessing::Ports`] is the one to migrate the connection.
     pub fn punch_by_port_guessing(
         &self,
@@ -170,7 +179,7 @@ impl Endpoint {
     }
 
     /// As [`observe`](Self::observe), but the reflector answers as `by` requests, which may take
-    /// that much longer. See [`wraith_core::Endpoint::observe_by`].
+    /// that much longer. See [`wraith_core::punch::Punches::observe`].
     ///
     /// # Errors
     /// As [`observe`](Self::observe).

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 
+use wraith_core::punch::PeerStart;
 use wraith_core::{AnswerMode, PunchError, PunchEvent, Role};
 
 use crate::addr::Addr;
@@ -28,7 +29,7 @@ pub enum PortGuessing {
 /// A request to the I/O thread.
 #[derive(Debug)]
 pub(crate) enum PunchCommand {
-    Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
+    Punch { secret: [u8; 32], role: Role, peer: PeerStart, candidates: Vec<SocketAddr> },
     PortGuessing { secret: [u8; 32], role: Role, many: PortGuessing },
     Observe { secret: [u8; 32], of: SocketAddr, by: AnswerMode },
     Exchange { with: SocketAddr, request: Vec<u8> },

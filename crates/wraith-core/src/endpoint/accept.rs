@@ -28,15 +28,13 @@ const ANSWERS_MAX: usize = 256;
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 impl Endpoint {
+    /// Handles an H3. The caller has checked that a connection can be added.
     pub(super) fn handle_h3(
         &mut self,
         now: Time,
         from: PathAddr,
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
-        if self.is_full() {
-            return false;
-        }
         let Self { doors, connections, half_opens, .. } = self;
         // While its door is full, a handshake waits for a retransmission of its H3.
         let completed = half_opens.complete(now, from, |door, responder| {
@@ -71,16 +69,14 @@ impl Endpoint {
     }
 
     /// Handles the first datagram of an H1, which then waits for the second. It causes no key
-    /// agreement, and no answer except a cookie or the repeated H2.
+    /// agreement, and no answer except a cookie or the repeated H2. The caller has checked that a
+    /// connection can be added.
     pub(super) fn handle_first_of_h1(
         &mut self,
         now: Time,
         from: PathAddr,
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
-        if self.is_full() {
-            return false;
-        }
         let Some((access_key, door)) = self.doors.find(now, datagram) else { return false };
         let access_key = &access_key.clone();
         if !has_room(&self.doors, &self.connections, door) {

@@ -23,7 +23,6 @@ mod doors;
 mod ephemeral_key_pool;
 mod freshness;
 mod half_open;
-mod punching;
 mod replay_cache;
 mod routes;
 mod slots;
@@ -355,6 +354,11 @@ impl Endpoint {
         self.doors.change(id, |door| door.admitted = admitted);
     }
 
+    /// Returns the attempts to find paths. The caller drains the outputs afterwards.
+    pub fn punches(&mut self) -> &mut Punches {
+        &mut self.punches
+    }
+
     /// Returns the door by which the peer of a connection came; `None` if this side dialled, or if
     /// the connection is gone.
     pub fn door(&self, handle: ConnectionHandle) -> Option<DoorId> {
@@ -373,7 +377,7 @@ impl Endpoint {
         match self.route_by_address(now, from, ecn, datagram) {
             Some((handle, authentic)) => authentic && self.on_taken(from, handle),
             None => {
-                self.route_to_punches(now, from, datagram)
+                (!self.punches.is_idle() && self.punches.handle(now, from, datagram))
                     || self.route_handshake(now, from, datagram)
                     || self.route_by_trial(now, from, ecn, datagram)
             }
@@ -452,9 +456,10 @@ impl Endpoint {
             self.dirty.mark(handle);
             return true;
         }
-        self.handle_h3(now, from, datagram)
+        let is_full = self.is_full();
+        (!is_full && self.handle_h3(now, from, datagram))
             || self.handle_second_of_h1(now, from, datagram)
-            || self.handle_first_of_h1(now, from, datagram)
+            || (!is_full && self.handle_first_of_h1(now, from, datagram))
     }
 
     fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> ConnectionArgs {

@@ -27,12 +27,10 @@ impl Punching {
         (request, shared): (PunchCommand, Arc<PunchShared>),
         wakes: &mut WakeBatch,
     ) {
+        let punches = core.punches();
         let begun = match &request {
-            PunchCommand::Punch { secret, role, candidates, waits: false } => {
-                core.punch(now, secret, *role, candidates)
-            }
-            PunchCommand::Punch { secret, role, candidates, waits: true } => {
-                core.wait_for_punch(now, secret, *role, candidates)
+            PunchCommand::Punch { secret, role, peer, candidates } => {
+                punches.punch(now, secret, *role, *peer, candidates)
             }
             PunchCommand::PortGuessing { secret, role, many } => {
                 let many = match many {
@@ -41,10 +39,10 @@ impl Punching {
                     ),
                     PortGuessing::Ports(ip) => punch::PortGuessing::Ports(*ip),
                 };
-                core.punch_by_port_guessing(now, secret, *role, &many)
+                punches.punch_by_port_guessing(now, secret, *role, &many)
             }
-            PunchCommand::Observe { secret, of, by } => core.observe_by(now, secret, *of, *by),
-            PunchCommand::Exchange { with, request } => core.exchange(now, *with, request),
+            PunchCommand::Observe { secret, of, by } => punches.observe(now, secret, *of, *by),
+            PunchCommand::Exchange { with, request } => punches.exchange(now, *with, request),
         };
         match begun {
             Ok(id) => {
@@ -63,9 +61,9 @@ impl Punching {
             let mut state = lock(&shared.0);
             let added = std::mem::take(&mut state.added);
             if state.dropped {
-                core.stop_punch(*id);
+                core.punches().stop(*id);
             } else if !added.is_empty() {
-                core.add_punch_candidates(now, *id, &added);
+                core.punches().add_candidates(now, *id, &added);
             }
             !state.dropped
         });
@@ -74,7 +72,7 @@ impl Punching {
     /// Passes events on. Returns true if there were any.
     pub(super) fn handle_events(&mut self, core: &mut Endpoint, wakes: &mut WakeBatch) -> bool {
         let mut any = false;
-        while let Some((id, event)) = core.poll_punch_event() {
+        while let Some((id, event)) = core.punches().poll_event() {
             any = true;
             let ended = matches!(event, PunchEvent::Ended { .. });
             let Some(shared) = self.0.get(&id) else { continue };
