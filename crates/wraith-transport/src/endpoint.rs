@@ -25,9 +25,7 @@ use crate::error::ConnectError;
 use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
 use crate::lock::{WakeBatch, lock};
 use crate::mover::MoverFactory;
-use crate::shared::{
-    ConnectionShared, DoorShared, DoorState, EndpointShared, IoInbox, Phase,
-};
+use crate::shared::{ConnectionShared, DoorShared, DoorState, EndpointShared, IoInbox, Phase};
 
 /// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
 const ADDRESSES_MAX: usize = 40;

@@ -211,7 +211,8 @@ impl Connection {
         for packet in settled.lost.drain(..) {
             if packet.mtu_probe {
                 self.paths.mtud().on_probe_lost();
-            } else if let Some(hole) = self.paths.mtud().on_packet_lost(now, packet.pn, packet.size) {
+            } else if let Some(hole) = self.paths.mtud().on_packet_lost(now, packet.pn, packet.size)
+            {
                 self.on_black_hole(now, hole);
             }
             for frame in &packet.frames {

@@ -59,8 +59,7 @@ fn a_handshake_through_a_door_that_closes_meanwhile_fails() {
     let h3 = h3(&mut responder, from, 3);
     responder.close_door(DoorId::FIRST);
     assert!(!completes(&mut responder, Time::ZERO, from, &h3));
-    responder
-        .open_door(DoorId::FIRST, Door { access_keys: vec![access_key()], ..Door::default() });
+    responder.open_door(DoorId::FIRST, Door { access_keys: vec![access_key()], ..Door::default() });
     assert!(!completes(&mut responder, Time::ZERO, from, &h3));
     assert_eq!(sent(&mut responder, Time::ZERO), []);
     assert!(answer(&mut responder, Time::ZERO, from, &h1(4)).is_some());

@@ -93,7 +93,7 @@ impl IoThread {
             Some(path) if core.migrate_to(now, path) => {}
             Some(path) if core.remote() == path => {
                 established.on_path_changed(Some(to), &mut self.wakes);
-            },
+            }
             _ => established.on_move_failed(Some(to), &mut self.wakes),
         }
     }

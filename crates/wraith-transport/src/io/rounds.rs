@@ -308,8 +308,7 @@ mod tests {
         let endpoint = EndpointShared::new(Arc::new(IoInbox::new().unwrap()));
         let door = |number, rules| DoorShared::new(DoorId(number), Arc::clone(&endpoint), rules);
         let (first, second) = (door(0, None), door(1, Some(Door::default())));
-        let state =
-            IoThread::new(movers, core, Arc::clone(&endpoint), Arc::clone(&first)).share();
+        let state = IoThread::new(movers, core, Arc::clone(&endpoint), Arc::clone(&first)).share();
         let (reports, reported) = mpsc::channel();
         let waker = Waker::from(Arc::new(LockProbe { state: Arc::downgrade(&state), reports }));
         {

@@ -147,9 +147,9 @@ fn connected_endpoints(behaviours: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
 
 /// Connects `client` to `server` at `address`. Returns both ends.
 fn connect(client: &Endpoint, server: &Endpoint, address: Addr) -> (Connection, Connection) {
-    let connection = run(client.connect([&address], node_id(2), &access_key(2))).unwrap();
-    assert_eq!(connection.remote(), address);
-    (connection, run(server.accept()).unwrap())
+    let ends = crate::support::connect(client, server, address.clone());
+    assert_eq!(ends.0.remote(), address);
+    ends
 }
 
 /// Runs several streams at once in each direction, with every byte checked.
