@@ -55,6 +55,8 @@ struct Options {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Transport {
     Wraith,
+    /// Wraith with a second mover at both endpoints, as nodes have
+    WraithMovers,
     Quinn,
 }
 
@@ -97,7 +99,8 @@ fn main() -> Result<()> {
         Some(Side::Serve { address }) => {
             return runtime.block_on(async {
                 match options.transport {
-                    Transport::Wraith => wraith_echo::serve(address).await,
+                    Transport::Wraith => wraith_echo::serve(address, false).await,
+                    Transport::WraithMovers => wraith_echo::serve(address, true).await,
                     Transport::Quinn => quinn_echo::serve(address).await,
                 }
             });
@@ -114,8 +117,9 @@ fn main() -> Result<()> {
 
 async fn load(options: &Options, address: SocketAddr) -> Result<Report> {
     match options.transport {
-        Transport::Wraith => {
-            let (client, _endpoint) = wraith_echo::connect(address).await?;
+        Transport::Wraith | Transport::WraithMovers => {
+            let with_pool = matches!(options.transport, Transport::WraithMovers);
+            let (client, _endpoint) = wraith_echo::connect(address, with_pool).await?;
             measure(options, client).await
         }
         Transport::Quinn => {
