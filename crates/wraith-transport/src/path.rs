@@ -4,7 +4,6 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
 
 use thiserror::Error;
 use wraith_core::{CloseReason, ConnectionStats};
@@ -39,15 +38,12 @@ impl PathEvents {
     /// Waits for the next event. If more than 32 are unread, the oldest are lost. Cancel safe.
     pub async fn next(&mut self) -> Result<PathEvent, CloseReason> {
         poll_fn(|cx| {
-            let mut state = lock(&self.shared.state);
-            if let Some(event) = state.path_log.next(&mut self.position) {
-                return Poll::Ready(Ok(event));
-            }
-            if let Some(reason) = state.ended() {
-                return Poll::Ready(Err(reason));
-            }
-            state.wakers.register(cx);
-            Poll::Pending
+            let position = &mut self.position;
+            self.shared.poll_next(
+                cx,
+                |state| state.path_log.next(position),
+                |state| &mut state.wakers,
+            )
         })
         .await
     }

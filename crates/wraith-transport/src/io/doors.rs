@@ -24,7 +24,7 @@ impl IoThread {
 
     /// Executes the requests of a door's handles.
     pub(super) fn on_door_ready(&mut self, now: Time, shared: &Arc<DoorShared>) {
-        shared.clear_notification();
+        shared.queued.clear();
         let id = shared.id;
         let (closing, released, unclaimed) = {
             let mut state = lock(&shared.state);

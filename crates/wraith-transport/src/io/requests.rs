@@ -17,7 +17,7 @@ impl IoThread {
         for object in ready.drain(..) {
             match object {
                 InboxItem::Stream(stream) => {
-                    stream.clear_notification();
+                    stream.queued.clear();
                     let Some(established) = self.established.get_mut(&stream.connection) else {
                         continue;
                     };
@@ -28,7 +28,7 @@ impl IoThread {
                     }
                 }
                 InboxItem::Connection(shared) => {
-                    shared.clear_notification();
+                    shared.queued.clear();
                     self.on_connection_ready(now, &shared);
                 }
                 InboxItem::Door(shared) => self.on_door_ready(now, &shared),
@@ -115,7 +115,7 @@ impl IoThread {
     }
 
     fn on_endpoint_ready(&mut self, now: Time) {
-        self.shared.clear_notification();
+        self.shared.queued.clear();
         for request in std::mem::take(&mut lock(&self.shared.state).requests) {
             self.punching.start(&mut self.core, &self.movers, now, request, &mut self.wakes);
         }
