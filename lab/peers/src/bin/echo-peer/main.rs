@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! echo-peer --transport wraith                   # two processes over loopback
+//! echo-peer --transport wraith-movers            # with a second mover at both endpoints
 //! echo-peer --transport quinn --in-flight 64 --requests 100000 --bytes 64
 //! echo-peer [options] serve [ADDRESS]            prints the address, serves until killed
 //! echo-peer [options] load ADDRESS               prints one line of JSON
