@@ -273,6 +273,20 @@ mod tests {
         Time::ZERO + PTO * pto
     }
 
+    /// Receives a small datagram, which allows a small challenge only.
+    fn asked_in_small(mut candidate: Candidate) -> Candidate {
+        candidate.on_received(30, 0);
+        assert_eq!(candidate.poll_challenge(at(0), PTO), Some((SMALL, CHALLENGE_LEN_MIN)));
+        candidate
+    }
+
+    /// Sends every challenge that is due. Returns them.
+    fn ask_until_given_up(candidate: &mut Candidate) -> Vec<([u8; 8], usize)> {
+        let sent = (0..999).filter_map(|i| candidate.poll_challenge(at(i), PTO)).collect();
+        assert!(candidate.is_given_up(at(999)));
+        sent
+    }
+
     #[test]
     fn an_unvalidated_address_gets_at_most_three_times_its_bytes() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
@@ -341,17 +355,13 @@ mod tests {
     #[test]
     fn the_path_left_behind_gets_its_challenges_without_having_sent_anything() {
         let mut left = Candidate::left(Time::ZERO, REMOTE, CHALLENGES);
-        let sent: Vec<_> = (0..999).filter_map(|i| left.poll_challenge(at(i), PTO)).collect();
-        assert_eq!(sent, [(SMALL, CHALLENGE_LEN_MIN); CHALLENGES_MAX as usize]);
-        assert!(left.is_given_up(at(999)));
+        assert_eq!(ask_until_given_up(&mut left), [(SMALL, CHALLENGE_LEN_MIN); 11]);
     }
 
     #[test]
     fn an_address_of_our_own_choice_gets_full_challenges_and_a_bounded_number_of_them() {
         let mut chosen = Candidate::chosen(Time::ZERO, REMOTE, CHALLENGES);
-        let sent: Vec<_> = (0..999).filter_map(|i| chosen.poll_challenge(at(i), PTO)).collect();
-        assert_eq!(sent, [(FULL, CHALLENGE_LEN); CHALLENGES_MAX as usize]);
-        assert!(chosen.is_given_up(at(999)));
+        assert_eq!(ask_until_given_up(&mut chosen), [(FULL, CHALLENGE_LEN); 11]);
         assert_eq!(chosen.round_trip(at(20)), PTO * 20, "from the first on");
     }
 
@@ -373,9 +383,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_small_challenge_is_followed_by_a_full_one_at_once_whose_answer_counts() {
-        let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
-        candidate.on_received(30, 0);
-        assert_eq!(candidate.poll_challenge(at(0), PTO), Some((SMALL, 64)));
+        let mut candidate = asked_in_small(Candidate::new(Time::ZERO, REMOTE, CHALLENGES));
         assert_eq!(candidate.on_response(at(0), [3; 8]), None);
         assert_eq!(candidate.on_response(at(0), SMALL), Some(Answer::Receives));
         for _ in 0..CHALLENGES_MAX {
@@ -389,17 +397,13 @@ mod tests {
 
     #[test]
     fn a_known_address_is_validated_by_any_response() {
-        let mut candidate = Candidate::back(Time::ZERO, REMOTE, CHALLENGES);
-        candidate.on_received(30, 0);
-        assert_eq!(candidate.poll_challenge(at(0), PTO), Some((SMALL, 64)));
+        let mut candidate = asked_in_small(Candidate::back(Time::ZERO, REMOTE, CHALLENGES));
         assert_eq!(candidate.on_response(at(0), SMALL), Some(Answer::Carries));
     }
 
     #[test]
     fn a_full_challenge_goes_out_as_soon_as_enough_has_come_from_there() {
-        let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
-        candidate.on_received(30, 0);
-        assert_eq!(candidate.poll_challenge(at(0), PTO), Some((SMALL, 64)));
+        let mut candidate = asked_in_small(Candidate::new(Time::ZERO, REMOTE, CHALLENGES));
         candidate.on_received(400, 0);
         assert_eq!(candidate.poll_challenge(at(0), PTO), Some((FULL, 1200)));
         candidate.on_received(400, 0);

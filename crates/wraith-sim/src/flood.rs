@@ -11,9 +11,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::Time;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
-use wraith_noise::{AccessKey, EphemeralKey, Initiator, InitiatorHello, Policy};
 
 use crate::Rng;
+use crate::hostile::begin_handshake;
 use crate::link::Datagram;
 
 /// Interval of its sends, with many datagrams each time.
@@ -45,25 +45,8 @@ impl Flood {
         (per_second, sources): (u32, u32),
     ) -> Self {
         let identity = SecretIdentity::from_seed(rng.seed());
-        let hello = InitiatorHello {
-            suites: Policy::Default.packet_suites(),
-            aes_hardware: true,
-            unix_seconds,
-        };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
-        let access_key = AccessKey::public(target_id);
-        let mut h1 = || {
-            let ephemeral = EphemeralKey::generate(&mut chance);
-            let started = Initiator::start(
-                &identity,
-                target_id,
-                &access_key,
-                &ephemeral,
-                &hello,
-                &mut chance,
-            );
-            started.expect("the NodeId of an endpoint").1
-        };
+        let mut h1 = || begin_handshake(&identity, target_id, unix_seconds, &mut chance).1;
         let pool = std::iter::repeat_with(&mut h1).take(POOL).collect();
         let per_tick = per_second / 1000;
         Self { target, per_tick, sources, wake: Time::ZERO, sent: 0, pool }

@@ -128,6 +128,20 @@ pub(crate) fn send_bait(connection: &mut Connection) {
     connection.write(id, Bytes::from(vec![0; len])).expect("there is room for it");
 }
 
+/// Begins a handshake with the public access key of `target_id`. Returns its H1, too.
+pub(crate) fn begin_handshake(
+    identity: &SecretIdentity,
+    target_id: NodeId,
+    unix_seconds: u64,
+    rng: &mut ChaCha20Rng,
+) -> (Initiator, [Vec<u8>; 2]) {
+    let suites = Policy::Default.packet_suites();
+    let hello = InitiatorHello { suites, aes_hardware: true, unix_seconds };
+    let (ephemeral, access_key) = (EphemeralKey::generate(rng), AccessKey::public(target_id));
+    Initiator::start(identity, target_id, &access_key, &ephemeral, &hello, rng)
+        .expect("the NodeId of an endpoint")
+}
+
 impl Hostile {
     /// Creates the hostile peer `number` of its world. Its target at `target` has the identity
     /// `target_id`.
@@ -139,17 +153,8 @@ impl Hostile {
         unix_seconds: u64,
     ) -> Self {
         let identity = SecretIdentity::from_seed(rng.seed());
-        let hello = InitiatorHello {
-            suites: Policy::Default.packet_suites(),
-            aes_hardware: true,
-            unix_seconds,
-        };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
-        let (ephemeral, access_key) =
-            (EphemeralKey::generate(&mut chance), AccessKey::public(target_id));
-        let (initiator, h1) =
-            Initiator::start(&identity, target_id, &access_key, &ephemeral, &hello, &mut chance)
-                .expect("the NodeId of an endpoint");
+        let (initiator, h1) = begin_handshake(&identity, target_id, unix_seconds, &mut chance);
         Self {
             number,
             identity,

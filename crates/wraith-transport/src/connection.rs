@@ -17,7 +17,7 @@ use wraith_crypto::identity::NodeId;
 use crate::addr::Addr;
 use crate::error::{ConnectError, DatagramError};
 use crate::lock::lock;
-use crate::shared::{ConnectionGuard, ConnectionShared, DATAGRAMS_MAX, Phase};
+use crate::shared::{ConnectionGuard, ConnectionShared, ConnectionState, DATAGRAMS_MAX, Phase};
 use crate::stream::{RecvStream, SendStream, handles};
 
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
@@ -73,17 +73,9 @@ impl Connection {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(SendStream, RecvStream), CloseReason>> {
-        self.shared().inbox.relay.pass_on();
-        let mut state = lock(&self.shared().state);
-        if let Some(stream) = state.accepted.pop_front() {
-            drop(state);
-            return Poll::Ready(Ok(handles(stream, &self.guard)));
-        }
-        if let Some(reason) = state.ended() {
-            return Poll::Ready(Err(reason));
-        }
-        state.accept_wakers.register(cx);
-        Poll::Pending
+        self.shared()
+            .poll_next(cx, |state| state.accepted.pop_front(), |state| &mut state.accept_wakers)
+            .map_ok(|stream| handles(stream, &self.guard))
     }
 
     /// Waits for the next stream that the peer opens. Cancel safe: no stream is lost.
@@ -122,16 +114,8 @@ impl Connection {
     /// are dropped. Cancel safe: no datagram is lost.
     pub async fn read_datagram(&self) -> Result<Bytes, CloseReason> {
         poll_fn(|cx| {
-            self.shared().inbox.relay.pass_on();
-            let mut state = lock(&self.shared().state);
-            if let Some(datagram) = state.datagrams_in.pop_front() {
-                return Poll::Ready(Ok(datagram));
-            }
-            if let Some(reason) = state.ended() {
-                return Poll::Ready(Err(reason));
-            }
-            state.datagram_wakers.register(cx);
-            Poll::Pending
+            let next = |state: &mut ConnectionState| state.datagrams_in.pop_front();
+            self.shared().poll_next(cx, next, |state| &mut state.datagram_wakers)
         })
         .await
     }

@@ -23,9 +23,9 @@ use crate::clock::unix_seconds;
 use crate::connection::Connection;
 use crate::error::ConnectError;
 use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
-use crate::lock::lock;
+use crate::lock::{WakeBatch, lock};
 use crate::mover::MoverFactory;
-use crate::shared::{ConnectionShared, DoorShared, EndpointShared, IoInbox, Phase};
+use crate::shared::{ConnectionShared, DoorShared, DoorState, EndpointShared, IoInbox, Phase};
 
 /// Maximum number of addresses tried for one connection; a ticket holds at most as many (SPEC §2).
 const ADDRESSES_MAX: usize = 40;
@@ -239,13 +239,19 @@ impl Endpoint {
     /// Accepts no more peers through this door, and closes the connections that were not accepted
     /// yet. The others stay open.
     pub fn stop_accepting(&self) {
-        self.shared().update(|state| state.accepts_no_more = true);
-        self.shared().notify_io();
+        self.request_end(|state| state.accepts_no_more = true);
     }
 
     /// Starts closing as [`close`](Self::close) does, without waiting.
     pub fn start_close(&self) {
-        self.shared().update(|state| state.closing = true);
+        self.request_end(|state| state.closing = true);
+    }
+
+    /// Wakes the tasks that wait for connections, and the I/O thread.
+    fn request_end(&self, change: impl FnOnce(&mut DoorState)) {
+        let mut wakes = WakeBatch::default();
+        self.shared().update(&mut wakes, change);
+        wakes.wake();
         self.shared().notify_io();
     }
 

@@ -21,22 +21,6 @@ impl Wakers {
             self.0.push(cx.waker().clone());
         }
     }
-
-    /// Takes all tasks out, so that they can be woken after the lock is released.
-    #[must_use]
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::take(self)
-    }
-
-    /// Adds the tasks of `other`.
-    pub(crate) fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
-    }
-
-    /// Wakes all tasks.
-    pub(crate) fn wake(self) {
-        self.0.into_iter().for_each(Waker::wake);
-    }
 }
 
 /// Tasks to wake at the end of a round of the I/O thread. A task that waits for several events of
@@ -67,6 +51,11 @@ impl WakeBatch {
         self.0.drain(..).for_each(Waker::wake);
     }
 
+    /// Returns whether there is no task.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
@@ -84,15 +73,16 @@ impl WakeBatch {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
 
     use super::*;
 
+    /// A waker that counts its calls.
     #[derive(Debug, Default)]
-    struct Count(AtomicUsize);
+    pub(crate) struct Count(pub(crate) AtomicUsize);
 
     impl Wake for Count {
         fn wake(self: Arc<Self>) {

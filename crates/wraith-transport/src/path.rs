@@ -1,14 +1,9 @@
-//! Path events and migration of a connection, for the application.
-//!
-//! The connection keeps a short event log under its lock. Each [`PathEvents`] reads it at its own
-//! pace, and misses the oldest events if it reads too slowly. Invariant: the log holds at most
-//! [`LOG_MAX`] events, regardless of the peer.
+//! Path events and migration of a connection, for the application. A [`PathEvents`] reads the
+//! connection's [log](crate::path_log) at its own pace.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
 
 use thiserror::Error;
 use wraith_core::{CloseReason, ConnectionStats};
@@ -17,25 +12,8 @@ use wraith_crypto::identity::NodeId;
 use crate::addr::Addr;
 use crate::connection::Connection;
 use crate::lock::lock;
+use crate::path_log::PathEvent;
 use crate::shared::ConnectionShared;
-
-/// Maximum number of logged events: more than a second's worth for a connection that migrates all
-/// the time.
-const LOG_MAX: usize = 32;
-
-/// An event of a connection's path, or an alternative path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathEvent {
-    /// Packets now go to this address: the peer or this side has moved, or the previous path died.
-    /// `None` if the mover has evicted the address.
-    Changed(Option<Addr>),
-    /// A [`PathHandle::migrate_to`] failed.
-    MigrationFailed(Option<Addr>),
-    /// The peer reported the address at which it sees this side.
-    Observed(SocketAddr),
-    /// The peer reported further addresses of its own. They may be wrong or false.
-    Candidates(Vec<SocketAddr>),
-}
 
 /// Why a connection did not move.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -46,34 +24,6 @@ pub enum MigrationError {
     /// The connection ended.
     #[error("{0}")]
     ConnectionLost(#[from] CloseReason),
-}
-
-/// The event log; each reader keeps its position.
-#[derive(Debug, Default)]
-pub(crate) struct PathLog {
-    first: u64,
-    events: VecDeque<PathEvent>,
-}
-
-impl PathLog {
-    pub(crate) fn push(&mut self, event: PathEvent) {
-        if self.events.len() == LOG_MAX {
-            self.events.pop_front();
-            self.first += 1;
-        }
-        self.events.push_back(event);
-    }
-
-    fn end(&self) -> u64 {
-        self.first + self.events.len() as u64
-    }
-
-    fn next(&self, position: &mut u64) -> Option<PathEvent> {
-        let at = (*position).max(self.first);
-        let event = self.events.get(usize::try_from(at - self.first).ok()?)?;
-        *position = at + 1;
-        Some(event.clone())
-    }
 }
 
 /// The path events of a connection, from the call of [`PathHandle::events`] on. Does not keep the
@@ -88,15 +38,12 @@ impl PathEvents {
     /// Waits for the next event. If more than 32 are unread, the oldest are lost. Cancel safe.
     pub async fn next(&mut self) -> Result<PathEvent, CloseReason> {
         poll_fn(|cx| {
-            let mut state = lock(&self.shared.state);
-            if let Some(event) = state.path_log.next(&mut self.position) {
-                return Poll::Ready(Ok(event));
-            }
-            if let Some(reason) = state.ended() {
-                return Poll::Ready(Err(reason));
-            }
-            state.wakers.register(cx);
-            Poll::Pending
+            let position = &mut self.position;
+            self.shared.poll_next(
+                cx,
+                |state| state.path_log.next(position),
+                |state| &mut state.wakers,
+            )
         })
         .await
     }
@@ -188,25 +135,5 @@ impl PathHandle {
         exporter
             .expect("a connection is handed out after it was made, and that sets it")
             .secret(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_readers_miss_the_oldest_events_and_readers_are_independent() {
-        let event = |port| PathEvent::Observed(SocketAddr::from(([192, 0, 2, 1], port)));
-        let mut log = PathLog::default();
-        log.push(event(1));
-        let (mut quick, mut slow) = (0, 0);
-        assert_eq!(log.next(&mut quick), Some(event(1)));
-        assert_eq!(log.next(&mut quick), None);
-        (2..=50).for_each(|port| log.push(event(port)));
-        assert_eq!((log.next(&mut slow), log.events.len()), (Some(event(19)), LOG_MAX));
-        assert_eq!(log.next(&mut slow), Some(event(20)));
-        let mut late = log.end();
-        assert_eq!(log.next(&mut late), None);
     }
 }

@@ -1,20 +1,18 @@
-//! Hole punching, for the application: see [`wraith_core::punch`].
-//!
-//! A request is queued under the endpoint's lock, with the queue for its events. The I/O thread
-//! takes the request and from then on refers to it by its ID. Dropping a handle ends its request.
+//! Hole punching, for the application: see [`wraith_core::punch`]. Dropping a handle ends its
+//! request.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::Poll;
 
 use thiserror::Error;
+use wraith_core::punch::PeerStart;
 use wraith_core::{AnswerMode, PunchError, PunchEvent, Role};
 
-use crate::addr::Addr;
 use crate::endpoint::Endpoint;
-use crate::lock::{Wakers, lock};
+use crate::lock::lock;
+use crate::punch_request::{PortGuessing, PunchCommand, PunchShared};
 use crate::shared::{DoorShared, EndpointShared};
 
 /// Why an observation or exchange failed.
@@ -29,56 +27,6 @@ pub enum ObserveError {
     /// The endpoint was closed.
     #[error("the endpoint is closed")]
     EndpointClosed,
-}
-
-/// The role of one side in a punch with port guessing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortGuessing {
-    /// This side is behind a NAT with another port for each destination (address-dependent
-    /// mapping). It probes from many sockets of
-    /// [`SocketPool::open`](crate::mover::SocketPool::open), at most
-    /// [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX).
-    Sockets(Vec<Addr>),
-    /// The peer is behind such a NAT: this side probes
-    /// [`PORT_GUESSES_MAX`](crate::PORT_GUESSES_MAX) ports of its address.
-    Ports(Ipv4Addr),
-}
-
-/// A request to the I/O thread.
-#[derive(Debug)]
-pub(crate) enum PunchCommand {
-    Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
-    PortGuessing { secret: [u8; 32], role: Role, many: PortGuessing },
-    Observe { secret: [u8; 32], of: SocketAddr, by: AnswerMode },
-    Exchange { with: SocketAddr, request: Vec<u8> },
-}
-
-/// State shared by a handle and the I/O thread.
-#[derive(Debug, Default)]
-pub(crate) struct PunchShared(pub(crate) Mutex<PunchState>);
-
-#[derive(Debug, Default)]
-pub(crate) struct PunchState {
-    pub(crate) events: VecDeque<PunchEvent>,
-    pub(crate) refused: Option<PunchError>,
-    /// No further events will follow.
-    pub(crate) ended: bool,
-    /// The handle was dropped.
-    pub(crate) dropped: bool,
-    /// Further candidates.
-    pub(crate) added: Vec<SocketAddr>,
-    wakers: Wakers,
-}
-
-impl PunchShared {
-    /// I/O thread: changes the state, then wakes all waiting tasks.
-    pub(crate) fn update(&self, change: impl FnOnce(&mut PunchState)) {
-        let mut state = lock(&self.0);
-        change(&mut state);
-        let wakers = state.wakers.take();
-        drop(state);
-        wakers.wake();
-    }
 }
 
 /// A running punch. Dropping it ends it.
@@ -173,32 +121,40 @@ impl Endpoint {
     /// Punches a path from this endpoint's socket to a peer at any of `candidates` (at most 16),
     /// and accepts its probes. The peer does the same at about the same time with the other `role`.
     /// Both use the same `secret`, which serves this attempt only. See
-    /// [`wraith_core::Endpoint::punch`].
+    /// [`wraith_core::punch::Punches::punch`].
     pub fn punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
-        let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: false })
+        self.start_punch(secret, role, PeerStart::Now, candidates)
     }
 
-    /// As [`Self::punch`], for a peer that starts up to a minute later. See
-    /// [`wraith_core::Endpoint::wait_for_punch`].
+    /// As [`Self::punch`], for a peer that starts up to a minute later.
     pub fn wait_for_punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
+        self.start_punch(secret, role, PeerStart::WithinAMinute, candidates)
+    }
+
+    fn start_punch(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        peer: PeerStart,
+        candidates: impl IntoIterator<Item = SocketAddr>,
+    ) -> Punch {
         let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), PunchCommand::Punch { secret, role, candidates, waits: true })
+        Punch::start(self.shared(), PunchCommand::Punch { secret, role, peer, candidates })
     }
 
     /// As [`Self::punch`], for one side behind a NAT that uses another port for each destination,
     /// and the other side behind a NAT that filters by destination. Two of three attempts succeed.
-    /// See the precautions at [`wraith_core::Endpoint::punch_by_port_guessing`]. The side with
+    /// See the precautions at [`wraith_core::punch::Punches::punch_by_port_guessing`]. The side with
     /// [`PortGuessing::Ports`] is the one to migrate the connection.
     pub fn punch_by_port_guessing(
         &self,
@@ -223,7 +179,7 @@ impl Endpoint {
     }
 
     /// As [`observe`](Self::observe), but the reflector answers as `by` requests, which may take
-    /// that much longer. See [`wraith_core::Endpoint::observe_by`].
+    /// that much longer. See [`wraith_core::punch::Punches::observe`].
     ///
     /// # Errors
     /// As [`observe`](Self::observe).

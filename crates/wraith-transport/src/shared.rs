@@ -9,7 +9,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -22,11 +21,12 @@ use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
 use crate::error::ConnectError;
-use crate::lock::{Wakers, lock};
-use crate::path::PathLog;
-use crate::punch::{PunchCommand, PunchShared};
+use crate::lock::{WakeBatch, Wakers, lock};
+use crate::path_log::PathLog;
+use crate::punch_request::{PunchCommand, PunchShared};
 use crate::queue::{RecvQueue, SendQueue};
-use crate::wake::Inbox;
+use crate::spare::Spare;
+use crate::wake::{Inbox, InboxMark};
 
 /// An object with work for the I/O thread.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub(crate) enum InboxItem {
 
 /// The inbox of an endpoint.
 pub(crate) type IoInbox = Inbox<InboxItem>;
+/// Memory of streams that are over.
+pub(crate) type SpareStreams = Spare<Arc<StreamShared>>;
 
 /// State shared by all handles of a socket and its I/O thread.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub(crate) struct EndpointShared {
     pub(crate) state: Mutex<EndpointState>,
     pub(crate) inbox: Arc<IoInbox>,
     pub(crate) spare_streams: Arc<SpareStreams>,
-    queued: AtomicBool,
+    pub(crate) queued: InboxMark,
 }
 
 /// The locked state of an endpoint.
@@ -67,18 +69,13 @@ pub(crate) struct EndpointState {
 impl EndpointShared {
     pub(crate) fn new(inbox: Arc<IoInbox>) -> Arc<Self> {
         let spare_streams = Arc::default();
-        let queued = AtomicBool::new(false);
+        let queued = InboxMark::default();
         Arc::new(Self { state: Mutex::default(), inbox, spare_streams, queued })
     }
 
     /// Adds the endpoint to the inbox.
     pub(crate) fn notify_io(&self) {
         self.inbox.push(&self.queued, || InboxItem::Endpoint);
-    }
-
-    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
-    pub(crate) fn clear_notification(&self) {
-        self.queued.store(false, Ordering::Release);
     }
 }
 
@@ -88,7 +85,7 @@ pub(crate) struct DoorShared {
     pub(crate) id: DoorId,
     pub(crate) state: Mutex<DoorState>,
     pub(crate) endpoint: Arc<EndpointShared>,
-    queued: AtomicBool,
+    pub(crate) queued: InboxMark,
 }
 
 /// The locked state of a door.
@@ -124,7 +121,7 @@ impl DoorShared {
         opening: Option<Door>,
     ) -> Arc<Self> {
         let state = Mutex::new(DoorState { opening, ..DoorState::default() });
-        Arc::new(Self { id, state, endpoint, queued: AtomicBool::new(false) })
+        Arc::new(Self { id, state, endpoint, queued: InboxMark::default() })
     }
 
     /// Adds the door to the inbox. Returns false if the I/O thread has ended.
@@ -132,19 +129,11 @@ impl DoorShared {
         self.endpoint.inbox.push(&self.queued, || InboxItem::Door(Arc::clone(self)))
     }
 
-    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
-    pub(crate) fn clear_notification(&self) {
-        self.queued.store(false, Ordering::Release);
-    }
-
-    /// I/O thread: changes the state, then wakes all waiting tasks.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut DoorState) -> R) -> R {
+    /// Changes the state, and adds all waiting tasks to `wakes`.
+    pub(crate) fn update(&self, wakes: &mut WakeBatch, change: impl FnOnce(&mut DoorState)) {
         let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let wakers = state.wakers.take();
-        drop(state);
-        wakers.wake();
-        result
+        change(&mut state);
+        wakes.take_from(&mut state.wakers);
     }
 }
 
@@ -177,7 +166,7 @@ pub(crate) struct ConnectionShared {
     pub(crate) door: DoorId,
     pub(crate) state: Mutex<ConnectionState>,
     /// Whether it is in the inbox.
-    queued: AtomicBool,
+    pub(crate) queued: InboxMark,
     pub(crate) inbox: Arc<IoInbox>,
     spare_streams: Arc<SpareStreams>,
 }
@@ -283,7 +272,7 @@ impl ConnectionShared {
             datagram_wakers: Wakers::default(),
             wakers: Wakers::default(),
         };
-        let (inbox, queued) = (Arc::clone(&endpoint.inbox), AtomicBool::new(false));
+        let (inbox, queued) = (Arc::clone(&endpoint.inbox), InboxMark::default());
         let spare_streams = Arc::clone(&endpoint.spare_streams);
         Arc::new(Self { door, state: Mutex::new(state), queued, inbox, spare_streams })
     }
@@ -317,6 +306,26 @@ impl ConnectionShared {
         Poll::Pending
     }
 
+    /// Ready with what `next` takes from the state, or with the reason of the end. Until then, the
+    /// task is one of `wakers`.
+    pub(crate) fn poll_next<T>(
+        &self,
+        cx: &Context<'_>,
+        next: impl FnOnce(&mut ConnectionState) -> Option<T>,
+        wakers: impl FnOnce(&mut ConnectionState) -> &mut Wakers,
+    ) -> Poll<Result<T, CloseReason>> {
+        self.inbox.relay.pass_on();
+        let mut state = lock(&self.state);
+        if let Some(next) = next(&mut state) {
+            return Poll::Ready(Ok(next));
+        }
+        if let Some(reason) = state.ended() {
+            return Poll::Ready(Err(reason));
+        }
+        wakers(&mut state).register(cx);
+        Poll::Pending
+    }
+
     /// Returns a stream, in the memory of an earlier one if there is any.
     pub(crate) fn new_stream(&self, id: StreamId, handle: ConnectionHandle) -> StreamRef {
         if let Some(mut spare) = self.spare_streams.pop()
@@ -330,7 +339,7 @@ impl ConnectionShared {
             connection: handle,
             send: Mutex::default(),
             recv: Mutex::default(),
-            queued: AtomicBool::new(false),
+            queued: InboxMark::default(),
             inbox: Arc::clone(&self.inbox),
             spare_streams: Arc::clone(&self.spare_streams),
         })))
@@ -348,25 +357,17 @@ impl ConnectionShared {
         stats
     }
 
-    /// I/O thread: clears the mark before it reads the state; later changes mark it again.
-    pub(crate) fn clear_notification(&self) {
-        self.queued.store(false, Ordering::Release);
-    }
-
-    /// I/O thread: changes the state, then wakes the tasks that wait for another phase or for a path
-    /// event. If the connection has ended, wakes all waiting tasks.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut ConnectionState) -> R) -> R {
-        let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let mut wakers = state.wakers.take();
+    /// I/O thread: changes the state, and adds to `wakes` the tasks that wait for another phase or
+    /// for a path event; if the connection has ended, all waiting tasks.
+    pub(crate) fn update(&self, wakes: &mut WakeBatch, change: impl FnOnce(&mut ConnectionState)) {
+        let state = &mut *lock(&self.state);
+        change(state);
+        wakes.take_from(&mut state.wakers);
         if state.ended().is_some() {
-            wakers.append(state.accept_wakers.take());
-            wakers.append(state.open_wakers.take());
-            wakers.append(state.datagram_wakers.take());
+            wakes.take_from(&mut state.accept_wakers);
+            wakes.take_from(&mut state.open_wakers);
+            wakes.take_from(&mut state.datagram_wakers);
         }
-        drop(state);
-        wakers.wake();
-        result
     }
 
     /// Returns whether it has ended or could not be established.
@@ -419,7 +420,7 @@ pub(crate) struct StreamShared {
     pub(crate) send: Mutex<SendQueue>,
     pub(crate) recv: Mutex<RecvQueue>,
     /// Whether it is in the inbox.
-    queued: AtomicBool,
+    pub(crate) queued: InboxMark,
     inbox: Arc<IoInbox>,
     spare_streams: Arc<SpareStreams>,
 }
@@ -429,11 +430,6 @@ impl StreamShared {
     #[inline]
     pub(crate) fn pass_on_wakes(&self) {
         self.inbox.relay.pass_on();
-    }
-
-    /// I/O thread: clears the mark before it reads the queues; later changes mark it again.
-    pub(crate) fn clear_notification(&self) {
-        self.queued.store(false, Ordering::Release);
     }
 }
 
@@ -473,43 +469,9 @@ impl Drop for StreamRef {
         let Some(last) = Arc::get_mut(&mut stream) else { return };
         last.send.get_mut().unwrap_or_else(PoisonError::into_inner).renew();
         last.recv.get_mut().unwrap_or_else(PoisonError::into_inner).renew();
-        *last.queued.get_mut() = false;
+        last.queued.clear();
         let spare_streams = Arc::clone(&last.spare_streams);
         spare_streams.push(stream);
-    }
-}
-
-/// Maximum number of spare streams of an endpoint.
-const SPARE_STREAMS_MAX: usize = 256;
-
-/// Memory of streams that are over. Each of them owns this list, so the I/O thread closes it at its
-/// end.
-#[derive(Debug)]
-pub(crate) struct SpareStreams(Mutex<Option<Vec<Arc<StreamShared>>>>);
-
-impl Default for SpareStreams {
-    fn default() -> Self {
-        Self(Mutex::new(Some(Vec::new())))
-    }
-}
-
-impl SpareStreams {
-    fn pop(&self) -> Option<Arc<StreamShared>> {
-        lock(&self.0).as_mut()?.pop()
-    }
-
-    fn push(&self, stream: Arc<StreamShared>) {
-        if let Some(streams) = &mut *lock(&self.0)
-            && streams.len() < SPARE_STREAMS_MAX
-        {
-            streams.push(stream);
-        }
-    }
-
-    /// Frees the list. No stream is added from now on.
-    pub(crate) fn close(&self) {
-        let streams = lock(&self.0).take();
-        drop(streams);
     }
 }
 
@@ -528,7 +490,7 @@ mod tests {
         drop(endpoint);
         connection.notify_io();
         drop(inbox.close());
-        connection.clear_notification();
+        connection.queued.clear();
         // As a late close, or a request for statistics.
         connection.notify_io();
         drop(connection);

@@ -17,7 +17,7 @@ use wraith_core::{RecvSlice, StreamId};
 
 use crate::error::{ReadError, ReadExactError, WriteError};
 use crate::lock::lock;
-use crate::queue::PopResult;
+use crate::queue::{PopResult, SendQueue};
 use crate::shared::{ConnectionGuard, StreamRef};
 
 /// Maximum size of a copy by [`SendStream::write_all`]: one chunk of a file.
@@ -66,6 +66,15 @@ impl SendStream {
         &mut self,
         chunks: impl IntoIterator<Item = Bytes>,
     ) -> Result<(), WriteError> {
+        self.queue_chunks(chunks, |_| Ok(())).await.inspect(|()| self.shared.notify_io())
+    }
+
+    /// Waits for room, then queues all of `chunks` and calls `then` under the same lock.
+    async fn queue_chunks(
+        &mut self,
+        chunks: impl IntoIterator<Item = Bytes>,
+        then: impl Fn(&mut SendQueue) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
         let mut chunks = Some(chunks);
         poll_fn(|cx| {
             self.shared.pass_on_wakes();
@@ -74,10 +83,9 @@ impl SendStream {
             for chunk in chunks.take().into_iter().flatten() {
                 queue.push(chunk);
             }
-            Poll::Ready(Ok(()))
+            Poll::Ready(then(&mut queue))
         })
         .await
-        .inspect(|()| self.shared.notify_io())
     }
 
     /// Ready when a copy of the first bytes (up to 256 KiB) of `bytes` is queued. Returns their
@@ -133,18 +141,9 @@ impl SendStream {
         &mut self,
         chunks: impl IntoIterator<Item = Bytes>,
     ) -> Result<(), WriteError> {
-        let mut chunks = Some(chunks);
-        poll_fn(|cx| {
-            self.shared.pass_on_wakes();
-            let mut queue = lock(&self.shared.send);
-            ready!(queue.poll_room(cx))?;
-            for chunk in chunks.take().into_iter().flatten() {
-                queue.push(chunk);
-            }
-            Poll::Ready(queue.finish())
-        })
-        .await
-        .inspect(|()| self.shared.notify_io_of_message())
+        self.queue_chunks(chunks, SendQueue::finish)
+            .await
+            .inspect(|()| self.shared.notify_io_of_message())
     }
 
     /// Ready when the peer has acknowledged every byte and the end of the finished stream.

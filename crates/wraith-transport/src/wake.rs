@@ -29,6 +29,17 @@ pub(crate) trait InlineRound: Send + Sync {
     fn run_round(&self) -> bool;
 }
 
+/// Whether an object is in the inbox.
+#[derive(Debug, Default)]
+pub(crate) struct InboxMark(AtomicBool);
+
+impl InboxMark {
+    /// I/O thread: clears the mark before it reads the object; later changes mark it again.
+    pub(crate) fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
 /// Objects with work for the I/O thread.
 pub(crate) struct Inbox<T> {
     ready: Mutex<ReadyList<T>>,
@@ -75,10 +86,10 @@ impl<T> Inbox<T> {
         let _ = self.inline.set(inline);
     }
 
-    /// Adds `object` unless `queued` shows that it is already listed, and wakes the I/O thread. Does
+    /// Adds `object` unless `mark` shows that it is already listed, and wakes the I/O thread. Does
     /// nothing after [`Self::close`], and then returns false for an object that was not listed.
-    pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) -> bool {
-        let listed = self.list(queued, object);
+    pub(crate) fn push(&self, mark: &InboxMark, object: impl FnOnce() -> T) -> bool {
+        let listed = self.list(mark, object);
         if listed == Listed::Now {
             self.wake();
         }
@@ -86,8 +97,8 @@ impl<T> Inbox<T> {
     }
 
     /// Does the same, or runs a round on this thread if that is faster. The caller holds no lock.
-    pub(crate) fn push_and_run(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
-        if self.list(queued, object) == Listed::Now
+    pub(crate) fn push_and_run(&self, mark: &InboxMark, object: impl FnOnce() -> T) {
+        if self.list(mark, object) == Listed::Now
             && self.asleep.load(Ordering::SeqCst)
             && !self.run_round()
         {
@@ -99,9 +110,9 @@ impl<T> Inbox<T> {
         self.inline().is_some_and(|inline| inline.run_round())
     }
 
-    /// Lists `object` unless `queued` shows that it is listed already.
-    fn list(&self, queued: &AtomicBool, object: impl FnOnce() -> T) -> Listed {
-        if queued.swap(true, Ordering::AcqRel) {
+    /// Lists `object` unless `mark` shows that it is listed already.
+    fn list(&self, mark: &InboxMark, object: impl FnOnce() -> T) -> Listed {
+        if mark.0.swap(true, Ordering::AcqRel) {
             return Listed::Before;
         }
         let mut ready = lock(&self.ready);
@@ -179,9 +190,9 @@ mod tests {
     #[test]
     fn an_object_is_in_the_inbox_at_most_once() {
         let inbox = Inbox::new().unwrap();
-        let queued = AtomicBool::new(false);
-        inbox.push(&queued, || 7);
-        inbox.push(&queued, || unreachable!("already queued"));
+        let mark = InboxMark::default();
+        inbox.push(&mark, || 7);
+        inbox.push(&mark, || unreachable!("already queued"));
         let mut list = Vec::new();
         inbox.take(&mut list);
         assert_eq!(list, [7]);
@@ -190,9 +201,9 @@ mod tests {
     #[test]
     fn a_closed_inbox_keeps_no_object() {
         let inbox = Inbox::new().unwrap();
-        inbox.push(&AtomicBool::new(false), || 7);
+        inbox.push(&InboxMark::default(), || 7);
         assert_eq!(inbox.close(), [7]);
-        inbox.push(&AtomicBool::new(false), || unreachable!("nobody takes it"));
+        inbox.push(&InboxMark::default(), || unreachable!("nobody takes it"));
         assert_eq!(inbox.close(), []);
     }
 
@@ -211,7 +222,7 @@ mod tests {
     #[test]
     fn the_io_thread_does_not_sleep_with_a_full_inbox() {
         let inbox = Inbox::new().unwrap();
-        inbox.push(&AtomicBool::new(false), || 1);
+        inbox.push(&InboxMark::default(), || 1);
         assert!(!inbox.fall_asleep());
     }
 }

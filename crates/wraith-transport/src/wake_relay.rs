@@ -78,20 +78,9 @@ impl WakeRelay {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
-    use std::task::Wake;
-
     use super::*;
-
-    #[derive(Debug, Default)]
-    struct Count(AtomicUsize);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
+    use crate::lock::tests::Count;
+    use std::sync::Arc;
 
     /// Returns `n` tasks, and a batch of them.
     fn batch(n: usize) -> (Vec<Arc<Count>>, WakeBatch) {

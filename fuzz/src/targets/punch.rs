@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use wraith_core::punch::PortGuessing;
+use wraith_core::punch::{PeerStart, PortGuessing};
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, PunchEvent, Role, Time};
 use wraith_noise::SecretIdentity;
 
@@ -36,10 +36,12 @@ pub(crate) fn run(input: &[u8]) {
     let (mut now, mut sides) = (START, [side(1), side(2)]);
     let candidates: Vec<_> = input.bytes(8).iter().map(|n| address(*n)).collect();
     for (side, role) in sides.iter_mut().zip([Role::Initiator, Role::Responder]) {
-        side.punch(now, &SECRET, role, &candidates).expect("the first");
+        let punches = side.punches();
+        punches.punch(now, &SECRET, role, PeerStart::Now, &candidates).expect("the first");
         if input.byte() & 1 != 0 {
             let ports = PortGuessing::Ports(Ipv4Addr::new(192, 0, 2, 1));
-            side.punch_by_port_guessing(now, &SECRET, role, &ports)
+            punches
+                .punch_by_port_guessing(now, &SECRET, role, &ports)
                 .expect("the first with many ports");
         }
     }
@@ -69,7 +71,7 @@ pub(crate) fn run(input: &[u8]) {
         }
         let from = PathAddr::from(address(input.byte()));
         side.handle_datagram(now, from, None, &mut datagram);
-        while let Some((_, event)) = side.poll_punch_event() {
+        while let Some((_, event)) = side.punches().poll_event() {
             if let PunchEvent::Punched { remote, .. } = event {
                 proved.insert(remote);
             }

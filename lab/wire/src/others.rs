@@ -8,8 +8,8 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use tokio::sync::mpsc;
-use wraith_core::punch::Reflector;
-use wraith_core::{Endpoint, EndpointConfig, Role, Time};
+use wraith_core::punch::{PeerStart, Reflector};
+use wraith_core::{AnswerMode, Endpoint, EndpointConfig, Role, Time};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::record::publish_ticket;
 use wraith_discovery::{
@@ -40,7 +40,9 @@ pub fn punches(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
     let packet = |_| {
         let secret = random(rng);
         first(rng, |endpoint| {
-            endpoint.punch(Time::ZERO, &secret, Role::Initiator, &[peer()]).expect("the first");
+            let (role, start) = (Role::Initiator, PeerStart::Now);
+            let punches = endpoint.punches();
+            punches.punch(Time::ZERO, &secret, role, start, &[peer()]).expect("the first");
         })
     };
     (0..count).map(packet).collect()
@@ -51,7 +53,8 @@ pub fn reflections(count: usize, rng: &mut ChaCha20Rng) -> (Vec<Vec<u8>>, Vec<Ve
     let pair = |_| {
         let secret = random(rng);
         let question = first(rng, |endpoint| {
-            endpoint.observe(Time::ZERO, &secret, peer()).expect("the first");
+            let by = AnswerMode::Itself;
+            endpoint.punches().observe(Time::ZERO, &secret, peer(), by).expect("the first");
         });
         let answer = Reflector::new(&secret).answer(peer(), &question, rng);
         (question, answer.expect("the secrets are the same").packet)

@@ -272,8 +272,8 @@ impl Connection {
     /// After a short H1, starts with the smallest datagrams: the path has dropped longer ones.
     fn start_mtu(&mut self, h1_bytes_max: usize) {
         if h1_bytes_max <= *H1_BYTES_SHORT.end() {
-            self.path.mtud.restart(MTU_MIN);
-            self.recovery.set_mtu(self.path.mtud.current());
+            self.paths.mtud().restart(MTU_MIN);
+            self.recovery.set_mtu(self.paths.current().mtud.current());
         }
     }
 
@@ -302,7 +302,7 @@ impl Connection {
             self.idle_timeout = self.idle_timeout.min(theirs).max(Duration::from_millis(100));
         }
         self.recovery.set_idle_timeout(self.idle_timeout);
-        self.path.mtud.limit(u16::try_from(peer.max_udp_payload).unwrap_or(u16::MAX));
+        self.paths.mtud().limit(u16::try_from(peer.max_udp_payload).unwrap_or(u16::MAX));
         let ack_delay = Duration::from_micros(peer.max_ack_delay_us).min(PEER_ACK_DELAY_MAX);
         self.recovery.set_max_ack_delay(ack_delay);
         self.recovery.assume_rtt(now, rtt);

@@ -16,43 +16,21 @@
 //!   packets from the address that it left do not undo the move. This protection ends when the peer
 //!   follows the move, or after [`SETTLE_PTOS`] probe timeouts.
 
-use rand_core::Rng;
 use tracing::debug;
 
+use super::paths::Cause;
 use super::timers::SILENT_PTOS;
 use super::{Connection, ConnectionState};
 use crate::event::Event;
 use crate::frame::{Frame, Frames};
-use crate::path::{Answer, Candidate};
+use crate::path::Candidate;
 use crate::qlog;
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
-/// How often the address used before the current one is challenged while the current path is
-/// silent. This covers an outage of many probe timeouts, and costs little if a third party has that
-/// address now.
-const PREVIOUS_PATH_CHALLENGES_MAX: u8 = 8;
 /// Number of probe timeouts (PTO) for which a move of this side is kept although the peer has not
 /// followed it. The peer's answer needs one.
 const SETTLE_PTOS: u32 = 3;
-
-/// A move that this side made and the peer has not followed yet.
-#[derive(Debug)]
-pub(super) struct UnfollowedMove {
-    left: PathAddr,
-    until: Time,
-}
-
-/// The reason for a path change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    /// The peer sends from there.
-    PeerMoved,
-    /// The application requested it.
-    Requested,
-    /// The current path is silent.
-    PathDead,
-}
 
 /// Returns true for a probing packet (RFC 9000 §9.1), which never causes a path change.
 pub(super) fn is_probing(payload: &[u8]) -> bool {
@@ -71,31 +49,21 @@ impl Connection {
     /// Returns false, without an event, if the connection already uses `to` or is not established.
     pub fn migrate_to(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
         let to = to.into();
-        if !matches!(self.state, ConnectionState::Established) || to == self.path.remote {
+        if !matches!(self.state, ConnectionState::Established) || to == self.paths.remote() {
             return false;
         }
-        if self.confirming.is_some() {
-            if self.pending_migration != Some(to) {
-                self.fail_move();
-            }
-            self.pending_migration = Some(to);
-            return true;
-        }
-        if self.chosen.as_ref().is_some_and(|chosen| chosen.remote == to) {
-            return true;
-        }
-        self.fail_move();
-        let chosen = Candidate::chosen(now, to, self.draw_challenges());
-        self.chosen = Some(chosen.with_full_len(self.path.challenge_len()));
+        let has_h3 = self.confirming.is_none();
+        let failed = self.paths.request_move(now, to, has_h3, &mut self.rng);
+        self.report_failed_move(failed);
         true
     }
 
     /// Begins the pending move, now that the peer has H3.
     pub(super) fn begin_early_move(&mut self, now: Time) {
-        if let Some(to) = self.pending_migration.take()
+        if let Some(to) = self.paths.take_pending_move()
             && !self.migrate_to(now, to)
         {
-            let there = to == self.path.remote;
+            let there = to == self.paths.remote();
             self.events.push_back(match there {
                 true => Event::PathChanged { remote: to },
                 false => Event::MigrationFailed { remote: to },
@@ -103,18 +71,19 @@ impl Connection {
         }
     }
 
-    fn fail_move(&mut self) {
-        let chosen = self.chosen.take().map(|chosen| chosen.remote);
-        for remote in chosen.into_iter().chain(self.pending_migration.take()) {
+    fn report_failed_move(&mut self, to: Option<PathAddr>) {
+        if let Some(remote) = to {
             debug!(parent: &self.span, %remote, "migration failed");
             self.events.push_back(Event::MigrationFailed { remote });
         }
     }
 
-    pub(super) fn handle_chosen_timeout(&mut self, now: Time) {
-        if self.chosen.as_ref().is_some_and(|chosen| chosen.is_given_up(now)) {
-            self.fail_move();
+    pub(super) fn handle_paths_timeout(&mut self, now: Time) {
+        let given_up = self.paths.handle_timeout(now);
+        if given_up.candidate.is_some() {
+            debug!(parent: &self.span, "path validation failed");
         }
+        self.report_failed_move(given_up.requested);
     }
 
     /// Handles a packet from `from` in a datagram of `bytes` bytes, with a response of `owed` bytes
@@ -126,120 +95,35 @@ impl Connection {
         probes: bool,
         [bytes, owed]: [usize; 2],
     ) {
-        if from == self.path.remote {
-            // The peer has followed this side's move.
-            self.unfollowed_move.take_if(|_| !probes);
-        } else if self.chosen.as_ref().is_none_or(|chosen| chosen.remote != from) {
-            let moves = !probes && !self.stays(now, from);
-            self.on_new_address(now, from, moves, [bytes, owed]);
-        }
-    }
-
-    /// Returns true if packets from `from` must not change the path, because this side has just
-    /// moved. If both sides move to different addresses at the same time, the initiator's move is
-    /// kept. Otherwise the two sides would follow each other without end.
-    fn stays(&mut self, now: Time, from: PathAddr) -> bool {
-        self.unfollowed_move.take_if(|unfollowed_move| unfollowed_move.until <= now);
-        let initiator = self.role == Role::Initiator;
-        self.unfollowed_move
-            .as_ref()
-            .is_some_and(|unfollowed_move| initiator || unfollowed_move.left == from)
-    }
-
-    /// Handles a packet from an address other than the peer's current one.
-    fn on_new_address(
-        &mut self,
-        now: Time,
-        from: PathAddr,
-        moves: bool,
-        [bytes, owed]: [usize; 2],
-    ) {
-        if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
-            let challenges = self.draw_challenges();
-            let was_in_use = self.previous_path.is_some_and(|(address, _)| address == from);
-            let make = if was_in_use { Candidate::back } else { Candidate::new };
-            let mut candidate =
-                make(now, from, challenges).with_full_len(self.path.challenge_len());
-            candidate.is_planned = !moves;
-            self.candidate = Some(candidate);
+        let is_initiator = self.role == Role::Initiator;
+        let Some(moves) = self.paths.on_packet(now, from, probes, is_initiator) else { return };
+        if self.paths.begin_validation(now, from, moves, &mut self.rng) {
             debug!(parent: &self.span, %from, "packet from a new address");
         }
-        if let Some(candidate) = &mut self.candidate {
-            candidate.on_received(bytes, owed);
-            candidate.is_used |= moves;
-        }
-        self.follow(now);
-    }
-
-    /// Moves to the candidate's address if its path is validated and in use.
-    fn follow(&mut self, now: Time) {
-        if let Some(candidate) = self.candidate.take_if(|candidate| candidate.is_ready()) {
+        if let Some(candidate) = self.paths.on_candidate_packet(moves, [bytes, owed]) {
             self.change_path(now, &candidate, Cause::PeerMoved);
         }
     }
 
-    /// Challenges the address used before the current one, because the current path is silent. The
-    /// peer may still be at the earlier address: an attacker may have relayed its packets,
-    /// unnoticed by either side.
-    pub(super) fn challenge_previous_path(&mut self, now: Time) {
-        if self.left.is_none()
-            && let Some((address, times)) = self.previous_path.take_if(|(_, times)| *times > 0)
-        {
-            self.previous_path = Some((address, times - 1));
-            self.left = Some(Candidate::left(now, address, self.draw_challenges()));
-        }
-    }
-
-    fn draw_challenges(&mut self) -> [[u8; 8]; 2] {
-        let mut challenges = [[0; 8]; 2];
-        self.rng.fill_bytes(challenges.as_flattened_mut());
-        challenges
-    }
-
     pub(super) fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
-        // The old address is alive. If the current path is silent, move back. Otherwise the peer
-        // decides, by sending from there.
-        if let Some(left) = self.left.take_if(|left| left.on_response(now, data).is_some()) {
-            if self.recovery.pto_count() >= SILENT_PTOS {
-                self.change_path(now, &left, Cause::PathDead);
-            }
-            return;
-        }
-        let carries = |c: &mut Candidate| c.on_response(now, data) == Some(Answer::Carries);
-        if let Some(chosen) = self.chosen.take_if(carries) {
-            self.change_path(now, &chosen, Cause::Requested);
-            return;
-        }
-        if let Some(candidate) = &mut self.candidate
-            && carries(candidate)
-        {
-            candidate.on_carries(now);
-            self.follow(now);
+        let is_silent = self.recovery.pto_count() >= SILENT_PTOS;
+        if let Some((to, cause)) = self.paths.on_response(now, data, is_silent) {
+            self.change_path(now, &to, cause);
         }
     }
 
     fn change_path(&mut self, now: Time, to: &Candidate, cause: Cause) {
-        let remote = to.remote;
-        let left = std::mem::replace(&mut self.path.remote, remote);
-        // An attacker may have relayed the peer's packets in order to move the path. A peer that
-        // has not moved answers the challenge from its old address, and the connection follows it
-        // (RFC 9000 §9.3.3).
-        self.left =
-            (cause == Cause::PeerMoved).then(|| Candidate::left(now, left, self.draw_challenges()));
-        self.previous_path = Some((left, PREVIOUS_PATH_CHALLENGES_MAX));
-        for candidate in [&mut self.candidate, &mut self.chosen] {
-            candidate.take_if(|candidate| candidate.remote == remote);
-        }
-        self.path.mtud.restart(to.full_len() as u16);
+        let left = self.paths.switch(now, to, cause, &mut self.rng);
+        let (remote, mtu) = (to.remote, self.paths.current().mtud.current());
         if cause != Cause::PathDead && to.is_planned {
-            self.recovery.leave_path(now, self.path.mtud.current());
+            self.recovery.leave_path(now, mtu);
         } else {
-            self.recovery.reset_path(now, self.path.mtud.current());
+            self.recovery.reset_path(now, mtu);
         }
         self.recovery.assume_rtt(now, to.round_trip(now));
-        let until = now + self.recovery.pto() * SETTLE_PTOS;
-        self.unfollowed_move =
-            (cause != Cause::PeerMoved).then_some(UnfollowedMove { left, until });
+        if cause != Cause::PeerMoved {
+            self.paths.keep_move(left, now + self.recovery.pto() * SETTLE_PTOS);
+        }
         // The probe shows the peer that this side uses the new path. Unless the old path still
         // works, packets in flight there are likely lost; the probe elicits an ACK about them at
         // once.

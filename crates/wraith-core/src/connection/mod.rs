@@ -27,6 +27,7 @@ mod candidates;
 mod drawn_sizes;
 mod handshake;
 mod migration;
+mod paths;
 mod ratchet;
 mod receive;
 mod timers;
@@ -49,7 +50,7 @@ use crate::acks::Acks;
 use crate::config::TransportConfig;
 use crate::event::{ConnectionStats, Event};
 use crate::frame::SentFrames;
-use crate::path::{Candidate, Path, Response};
+use crate::path::Path;
 use crate::qlog::{self, LogStart, Recorder};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::secret_rng::SecretRng;
@@ -61,7 +62,7 @@ use candidates::Candidates;
 pub use candidates::Exporter;
 use handshake::Handshake;
 pub(crate) use handshake::{AuthenticatedH3, DialArgs, parameters};
-use migration::UnfollowedMove;
+use paths::Paths;
 use ratchet::RatchetState;
 
 /// RTT assumed before the first sample. RFC 9002 §6.2.2 recommends 333 ms. Most of our paths are
@@ -138,23 +139,7 @@ pub struct Connection {
     confirming: Option<H3Retransmission>,
     /// Responder: name of the accepted H3, to recognise its retransmissions.
     h3: Option<DatagramFingerprint>,
-    path: Path,
-    candidate: Option<Candidate>,
-    /// The address that the connection left to follow the peer, while it is being challenged.
-    left: Option<Candidate>,
-    /// The address used before the current one, and how many more times it may be challenged when
-    /// the current path falls silent.
-    previous_path: Option<(PathAddr, u8)>,
-    /// The address that this side wants to move to.
-    chosen: Option<Candidate>,
-    /// Move that the application requested, pending until the peer has H3. Before that, the peer
-    /// would drop path challenges.
-    pending_migration: Option<PathAddr>,
-    /// A move that this side made and the peer has not followed yet.
-    unfollowed_move: Option<UnfollowedMove>,
-    /// The last PATH_CHALLENGE of the current packet.
-    challenged: Option<[u8; 8]>,
-    responses: VecDeque<Response>,
+    paths: Paths,
     recovery: Recovery<SentFrames>,
     settled: Settled<SentFrames>,
     streams: Streams,
@@ -224,15 +209,7 @@ impl Connection {
             sealed: None,
             confirming: None,
             h3: None,
-            path: Path::new(remote, config.initial_mtu, config.max_mtu),
-            candidate: None,
-            left: None,
-            previous_path: None,
-            chosen: None,
-            pending_migration: None,
-            unfollowed_move: None,
-            challenged: None,
-            responses: VecDeque::new(),
+            paths: Paths::new(Path::new(remote, config.initial_mtu, config.max_mtu)),
             recovery,
             settled: Settled::default(),
             streams,
@@ -332,7 +309,7 @@ impl Connection {
     pub fn max_datagram_len(&self) -> usize {
         let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
         let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);
-        self.path.mtu().saturating_sub(overhead).min(peer)
+        self.paths.current().mtu().saturating_sub(overhead).min(peer)
     }
 
     /// Queues an unreliable datagram. Returns false if it exceeds [`Self::max_datagram_len`].
@@ -382,7 +359,7 @@ impl Connection {
 
     /// Returns the peer's current address.
     pub fn remote(&self) -> PathAddr {
-        self.path.remote
+        self.paths.remote()
     }
 
     /// Returns this side's address as reported by the peer, if any. Other hosts may reach this side
@@ -393,9 +370,7 @@ impl Connection {
 
     /// Returns true if the peer has proven that it receives at `address`.
     pub(crate) fn is_validated(&self, address: PathAddr) -> bool {
-        let receives = |c: &Candidate| c.remote == address && c.receives();
-        self.path.remote == address
-            || [&self.candidate, &self.chosen].into_iter().flatten().any(receives)
+        self.paths.is_validated(address)
     }
 
     /// Returns true if a datagram carries this connection's masked connection ID.
@@ -423,7 +398,7 @@ impl Connection {
             min_rtt: rtt.min(),
             congestion_window: self.recovery.window(),
             bytes_in_flight: self.recovery.bytes_in_flight(),
-            mtu: self.path.mtud.current(),
+            mtu: self.paths.current().mtud.current(),
             ecn_capable: self.recovery.is_ecn_capable(),
             ecn_ce: self.recovery.ecn_ce(),
             ..self.stats
@@ -490,7 +465,7 @@ impl Connection {
     /// Reports that the handshake is complete.
     fn announce_start(&mut self, now: Time) {
         self.events.push_back(Event::Connected);
-        let remote = self.path.remote;
+        let remote = self.paths.remote();
         let (rtt, keys) = (self.recovery.rtt().smoothed(), wraith_noise::KEY_AGREEMENT);
         let cipher = self.suite().map_or("", Suite::name);
         info!(parent: &self.span, ?rtt, keys, cipher, "connected");
@@ -526,7 +501,7 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
             .field("role", &self.role)
-            .field("remote", &self.path.remote)
+            .field("remote", &self.paths.remote())
             .field("closed", &self.is_closed())
             .field("next_pn", &self.next_pn)
             .finish_non_exhaustive()

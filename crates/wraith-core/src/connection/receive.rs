@@ -15,7 +15,6 @@ use super::{Connection, ConnectionState};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::mtud::BlackHole;
-use crate::path::Response;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation, code};
 
@@ -23,9 +22,6 @@ use crate::{CloseReason, PathAddr, Time, Violation, code};
 const HEADER: usize = 12;
 /// Pending events after which received datagrams are dropped.
 const EVENTS_MAX: usize = 256;
-/// Maximum number of pending PATH_RESPONSE frames. Further challenges are ignored until one was
-/// sent.
-const RESPONSES_MAX: usize = 4;
 
 impl Connection {
     /// Handles a datagram that may be a packet of this connection.
@@ -74,7 +70,7 @@ impl Connection {
             // A packet with refused stream data is not acknowledged; the peer retransmits all of
             // it.
             Ok(_) if self.streams.take_refused() => {
-                self.challenged = None;
+                self.paths.forget_challenge();
                 self.restart_idle_timer(now);
             }
             Ok(ack_eliciting) => {
@@ -82,8 +78,8 @@ impl Connection {
                 self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
                 if matches!(self.state, ConnectionState::Established) {
-                    let owed = self.queue_path_response(from, datagram.len());
-                    if from != self.path.remote || self.unfollowed_move.is_some() {
+                    let owed = self.paths.queue_response(from, datagram.len());
+                    if !self.paths.is_settled_on(from) {
                         let probes = is_probing(&datagram[HEADER..HEADER + opened.payload_len]);
                         // A probing packet may arrive late, overtaken on a shorter path. It never
                         // causes a move.
@@ -96,19 +92,6 @@ impl Connection {
             Err(violation) => self.close_for_violation(now, violation),
         }
         Ok(())
-    }
-
-    /// Queues the response to a challenge in an accepted datagram of `bytes` bytes from `from`.
-    /// Returns the length of the response, or 0.
-    fn queue_path_response(&mut self, from: PathAddr, bytes: usize) -> usize {
-        let Some(data) = self.challenged.take() else { return 0 };
-        if self.responses.len() >= RESPONSES_MAX {
-            return 0;
-        }
-        let response = Response::new(from, data, bytes);
-        let owed = response.len;
-        self.responses.push_back(response);
-        owed
     }
 
     /// Handles every frame. Returns true if the packet is ack-eliciting.
@@ -165,7 +148,7 @@ impl Connection {
                     self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
                 }
             }
-            Frame::PathChallenge(data) => self.challenged = Some(data),
+            Frame::PathChallenge(data) => self.paths.on_challenge(data),
             Frame::PathResponse(data) => self.on_path_response(now, data),
             Frame::Candidates(candidates) => self.on_candidates(&candidates),
             Frame::ObservedAddress(address) => self.on_observed_address(address),
@@ -209,12 +192,12 @@ impl Connection {
         }
         for packet in settled.acked.drain(..) {
             if packet.mtu_probe {
-                if let Some(mtu) = self.path.mtud.on_probe_acked(packet.size as u16) {
+                if let Some(mtu) = self.paths.mtud().on_probe_acked(packet.size as u16) {
                     debug!(parent: &self.span, mtu, "path MTU raised");
                     self.recovery.set_mtu(mtu);
                 }
             } else {
-                self.path.mtud.on_packet_acked(packet.pn, packet.size);
+                self.paths.mtud().on_packet_acked(packet.pn, packet.size);
             }
             for frame in &packet.frames {
                 match frame {
@@ -224,11 +207,12 @@ impl Connection {
                 }
             }
         }
-        self.path.mtud.on_spurious_losses(self.recovery.spurious_losses());
+        self.paths.mtud().on_spurious_losses(self.recovery.spurious_losses());
         for packet in settled.lost.drain(..) {
             if packet.mtu_probe {
-                self.path.mtud.on_probe_lost();
-            } else if let Some(hole) = self.path.mtud.on_packet_lost(now, packet.pn, packet.size) {
+                self.paths.mtud().on_probe_lost();
+            } else if let Some(hole) = self.paths.mtud().on_packet_lost(now, packet.pn, packet.size)
+            {
                 self.on_black_hole(now, hole);
             }
             for frame in &packet.frames {

@@ -1,10 +1,7 @@
 //! Timers of a connection: idle timeout, keep-alive, loss and probe timers, key phases, candidates
 //! and retransmissions.
 
-use tracing::debug;
-
 use super::{Connection, ConnectionState};
-use crate::path::Candidate;
 use crate::recovery::TimeoutOutcome;
 use crate::streams::Role;
 use crate::{CloseReason, Time};
@@ -31,16 +28,11 @@ impl Connection {
         let keep_alive = self.config.keep_alive.then(|| self.keep_alive_at());
         let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
         let confirm = self.confirming.as_ref().map(|c| c.next);
-        let candidate = self.candidate.as_ref().and_then(Candidate::timeout);
-        let left = self.left.as_ref().and_then(Candidate::timeout);
-        let chosen = self.chosen.as_ref().and_then(Candidate::timeout);
         [
             keep_alive,
             forget,
             confirm,
-            candidate,
-            left,
-            chosen,
+            self.paths.timeout(),
             self.recovery.timeout(),
             self.acks.timeout(),
             self.pace_at,
@@ -84,12 +76,7 @@ impl Connection {
             sealed.opener.forget_previous_phase();
             sealed.forget_at = None;
         }
-        if self.candidate.as_ref().is_some_and(|c| c.is_given_up(now)) {
-            debug!(parent: &self.span, "path validation failed");
-            self.candidate = None;
-        }
-        self.left.take_if(|left| left.is_given_up(now));
-        self.handle_chosen_timeout(now);
+        self.handle_paths_timeout(now);
         if self.pace_at.is_some_and(|at| at <= now) {
             self.pace_at = None;
         }
@@ -109,7 +96,7 @@ impl Connection {
         }
         self.probes = PROBES;
         if self.recovery.pto_count() >= SILENT_PTOS {
-            self.challenge_previous_path(now);
+            self.paths.challenge_previous(now, &mut self.rng);
         }
         // A probe carries the oldest data: a bare PING would cost one more round trip.
         let oldest = self.recovery.oldest_unacked().cloned();

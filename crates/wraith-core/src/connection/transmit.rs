@@ -80,7 +80,7 @@ impl Connection {
 
     /// Sends the two datagrams of H1, one per call.
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
-        let to = self.path.remote;
+        let to = self.paths.remote();
         let ConnectionState::Handshake(handshake) = &mut self.state else { return None };
         let repeats = handshake.next <= now;
         if repeats {
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     fn transmit_h3(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
-        let to = self.path.remote;
+        let to = self.paths.remote();
         let confirming = self.confirming.as_mut()?;
         if confirming.next > now {
             return None;
@@ -121,11 +121,11 @@ impl Connection {
             return None;
         }
         *next = now + pto;
-        let mut out = FrameWriter::new(&mut buf[HEADER..self.path.mtud.current() as usize - TAG]);
+        let mut out = FrameWriter::new(&mut buf[HEADER..self.paths.current().mtu() - TAG]);
         out.close(*code, reason);
         let payload = out.finish();
         let len = self.seal_close(now, payload, buf);
-        Some(Self::single(self.path.remote, len))
+        Some(Self::single(self.paths.remote(), len))
     }
 
     /// Answers the peer's CLOSE with one CLOSE, so that the peer need not retransmit its own (RFC
@@ -139,7 +139,7 @@ impl Connection {
         out.close(code::NO_ERROR, "");
         let payload = out.finish();
         let len = self.seal_close(now, payload, buf);
-        Some(Self::single(self.path.remote, len))
+        Some(Self::single(self.paths.remote(), len))
     }
 
     /// Seals a packet with CLOSE. Recovery does not track it.
@@ -153,10 +153,10 @@ impl Connection {
     }
 
     fn transmit_response(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
-        let Response { to, data, len } = self.responses.pop_front()?;
+        let Response { to, data, len } = self.paths.poll_response()?;
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_response(data);
-        if to == self.path.remote {
+        if to == self.paths.remote() {
             // A challenge on the current path gets a PING as well (RFC 9000 §9.3.3). A response
             // without other frames is a probing packet and would not move the peer.
             out.ping();
@@ -167,11 +167,7 @@ impl Connection {
 
     fn transmit_challenge(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let pto = self.recovery.pto();
-        let asked = [&mut self.chosen, &mut self.candidate, &mut self.left];
-        let (to, challenge, len) = asked.into_iter().flatten().find_map(|candidate| {
-            let (challenge, len) = candidate.poll_challenge(now, pto)?;
-            Some((candidate.remote, challenge, len))
-        })?;
+        let (to, challenge, len) = self.paths.poll_challenge(now, pto)?;
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_challenge(challenge);
         let payload = padded(out);
@@ -189,7 +185,7 @@ impl Connection {
         frame: SentFrame,
         buf: &mut [u8],
     ) -> Transmit {
-        let ack_eliciting = to == self.path.remote;
+        let ack_eliciting = to == self.paths.remote();
         let packet = SentPacket { ack_eliciting, ..plain(SentFrames::from_slice(&[frame])) };
         let len = self.send_packet(now, payload, buf, packet);
         Self::single(to, len)
@@ -205,7 +201,7 @@ impl Connection {
             return None;
         }
         let affordable = self.recovery.pacing_rate() / PROBES_PER_SECOND_MIN;
-        let probe = self.path.mtud.poll_probe_within(now, affordable, &mut self.rng)?;
+        let probe = self.paths.mtud().poll_probe_within(now, affordable, &mut self.rng)?;
         self.draw_next_mtu_probe();
         let size = usize::from(probe).min(buf.len());
         let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
@@ -215,7 +211,7 @@ impl Connection {
         let sent = SentFrames::from_slice(&[SentFrame::Ping]);
         let len =
             self.send_packet(now, payload, buf, SentPacket { mtu_probe: true, ..plain(sent) });
-        Some(Self::single(self.path.remote, len))
+        Some(Self::single(self.paths.remote(), len))
     }
 
     /// Sends a batch of packets on the path, as congestion control and pacing allow, or a single
@@ -224,7 +220,7 @@ impl Connection {
         self.advance_phase(now);
         // From the second probe timeout on, use small packets: the path MTU may have shrunk.
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
-        let full = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
+        let full = if small { usize::from(MTU_MIN) } else { self.paths.current().mtu() };
         let is_drawn = self.has_drawn_sizes();
         let (mtu, count_max) =
             if is_drawn { (self.draw_full_size(full), 1) } else { (full, SEGMENTS_MAX) };
@@ -257,7 +253,7 @@ impl Connection {
             qlog.update(now, &self.recovery);
         }
         let ecn = ect0.then_some(Ecn::Ect0);
-        (len > 0).then_some(Transmit { to: self.path.remote, ecn, len, segment })
+        (len > 0).then_some(Transmit { to: self.paths.remote(), ecn, len, segment })
     }
 
     /// Returns the bytes of ack-eliciting packets that may be sent now.
@@ -356,7 +352,7 @@ impl Connection {
     /// once, and after the peer moved.
     #[cold]
     fn write_observed_address(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
-        let Some(address) = self.path.remote.ip() else {
+        let Some(address) = self.paths.remote().ip() else {
             self.observed_due = false;
             return;
         };
@@ -367,7 +363,7 @@ impl Connection {
     }
 
     fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
-        let largest = self.path.mtu() - OVERHEAD - DATAGRAM_HEADER;
+        let largest = self.paths.current().mtu() - OVERHEAD - DATAGRAM_HEADER;
         while let Some(datagram) = self.datagrams.front() {
             // A datagram queued when the path had a larger MTU would block the queue forever, so it
             // is dropped.
@@ -456,7 +452,7 @@ impl Connection {
 
     /// Requests ACKs as sparse as the window and RTT allow.
     pub(super) fn update_ack_frequency(&mut self) {
-        let mtu = self.path.mtu() as u64;
+        let mtu = self.paths.current().mtu() as u64;
         let packets = (self.recovery.window() / mtu / self.recovery.acks_per_window())
             .clamp(2, ACK_PACKETS_MAX);
         let told = self.frequency.packets;

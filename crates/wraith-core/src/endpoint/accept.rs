@@ -13,8 +13,11 @@ use wraith_noise::{
 };
 
 use super::Endpoint;
+use super::doors::Doors;
 use super::half_open::{AnsweredH1, Attempt, CompletedHandshake, H1Decision, SecondDatagram};
+use super::slots::Slots;
 use crate::connection::{AuthenticatedH3, Connection, parameters};
+use crate::door::DoorId;
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -25,23 +28,22 @@ const ANSWERS_MAX: usize = 256;
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 impl Endpoint {
+    /// Handles an H3. The caller has checked that a connection can be added.
     pub(super) fn handle_h3(
         &mut self,
         now: Time,
         from: PathAddr,
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
-        if self.is_full() {
-            return false;
-        }
-        let completed = self.half_opens.complete(now, from, |responder| {
-            let is_answered = responder.is_h3(datagram);
+        let Self { doors, connections, half_opens, .. } = self;
+        // While its door is full, a handshake waits for a retransmission of its H3.
+        let completed = half_opens.complete(now, from, |door, responder| {
+            let is_answered = has_room(doors, connections, door) && responder.is_h3(datagram);
             is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
         });
         let Some(completed) = completed else { return false };
         let door = self.doors.get(completed.door);
-        let is_admitted = door.is_some_and(|door| door.admits(completed.said.0.node_id));
-        if !is_admitted || self.is_door_full(completed.door) {
+        if !door.is_some_and(|door| door.admits(completed.said.0.node_id)) {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
@@ -67,19 +69,17 @@ impl Endpoint {
     }
 
     /// Handles the first datagram of an H1, which then waits for the second. It causes no key
-    /// agreement, and no answer except a cookie or the repeated H2.
+    /// agreement, and no answer except a cookie or the repeated H2. The caller has checked that a
+    /// connection can be added.
     pub(super) fn handle_first_of_h1(
         &mut self,
         now: Time,
         from: PathAddr,
         datagram: &Mac1Datagram<'_>,
     ) -> bool {
-        if self.is_full() {
-            return false;
-        }
         let Some((access_key, door)) = self.doors.find(now, datagram) else { return false };
         let access_key = &access_key.clone();
-        if self.is_door_full(door) {
+        if !has_room(&self.doors, &self.connections, door) {
             return false;
         }
         let Self { cookies, half_opens, .. } = self;
@@ -135,7 +135,7 @@ impl Endpoint {
         second: &Mac1Datagram<'_>,
     ) -> bool {
         // Further connections may have been accepted since the first datagram.
-        if self.is_full() || self.is_door_full(attempt.door) {
+        if self.is_full() || !has_room(&self.doors, &self.connections, attempt.door) {
             return false;
         }
         let ephemeral = first.ephemeral_id();
@@ -195,4 +195,9 @@ impl Endpoint {
         self.answers.truncate(ANSWERS_MAX - 1);
         self.answers.push_front((to, h2));
     }
+}
+
+/// Returns whether this door is open, and more connections can come through it.
+fn has_room(doors: &Doors, connections: &Slots, id: DoorId) -> bool {
+    doors.get(id).is_some_and(|door| connections.count_of(id) < door.connections_max)
 }

@@ -228,6 +228,15 @@ impl HalfOpens {
         }
     }
 
+    /// Removes the handshakes that began at this door.
+    pub(crate) fn close_door(&mut self, door: DoorId) {
+        for i in (0..self.waiting.len()).rev() {
+            if self.waiting[i].attempt.door == door {
+                self.remove(i);
+            }
+        }
+    }
+
     /// Returns the number of handshakes of `source`; with `proven`, only those of proven addresses.
     fn count(&self, source: Source, proven: bool) -> usize {
         let waiting = self.waiting.iter().map(|h| (Source::of(h.attempt.remote), h.attempt.proven));
@@ -356,16 +365,16 @@ impl HalfOpens {
         &mut self,
         now: Time,
         from: PathAddr,
-        mut try_h3: impl FnMut(&mut Responder) -> Option<T>,
+        mut try_h3: impl FnMut(DoorId, &mut Responder) -> Option<T>,
     ) -> Option<CompletedHandshake<T>> {
         self.expire(now);
         let mut here = self.waiting.iter_mut().filter(|h| h.attempt.remote == from);
         let (id, completed) = here.find_map(|HalfOpen { attempt, stage }| {
             let Stage::Answered(answered) = stage else { return None };
-            let said = try_h3(&mut answered.responder)?;
+            let door = attempt.door;
+            let said = try_h3(door, &mut answered.responder)?;
             let AnsweredH1 { suite, at: answered_at, .. } = **answered;
             let h1_bytes_max = answered.responder.h1_bytes_max();
-            let door = attempt.door;
             let completed = CompletedHandshake { door, suite, answered_at, h1_bytes_max, said };
             Some((attempt.h1_id, completed))
         })?;

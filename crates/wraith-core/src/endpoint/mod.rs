@@ -23,7 +23,6 @@ mod doors;
 mod ephemeral_key_pool;
 mod freshness;
 mod half_open;
-mod punching;
 mod replay_cache;
 mod routes;
 mod slots;
@@ -342,6 +341,7 @@ impl Endpoint {
     /// Established connections stay.
     pub fn close_door(&mut self, id: DoorId) {
         self.doors.close(id);
+        self.half_opens.close_door(id);
     }
 
     /// Replaces the access keys of an open door.
@@ -354,6 +354,11 @@ impl Endpoint {
         self.doors.change(id, |door| door.admitted = admitted);
     }
 
+    /// Returns the attempts to find paths. The caller drains the outputs afterwards.
+    pub fn punches(&mut self) -> &mut Punches {
+        &mut self.punches
+    }
+
     /// Returns the door by which the peer of a connection came; `None` if this side dialled, or if
     /// the connection is gone.
     pub fn door(&self, handle: ConnectionHandle) -> Option<DoorId> {
@@ -364,12 +369,6 @@ impl Endpoint {
         self.connections.len() >= self.config.connections_max
     }
 
-    /// Returns whether no more connections can come through this door.
-    fn is_door_full(&self, id: DoorId) -> bool {
-        let max = self.doors.get(id).map_or(0, |door| door.connections_max);
-        self.connections.count_of(id) >= max
-    }
-
     fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
         // Every handshake datagram is longer.
         if datagram.len() < PACKET_BYTES_MIN {
@@ -378,7 +377,7 @@ impl Endpoint {
         match self.route_by_address(now, from, ecn, datagram) {
             Some((handle, authentic)) => authentic && self.on_taken(from, handle),
             None => {
-                self.route_to_punches(now, from, datagram)
+                (!self.punches.is_idle() && self.punches.handle(now, from, datagram))
                     || self.route_handshake(now, from, datagram)
                     || self.route_by_trial(now, from, ecn, datagram)
             }
@@ -457,9 +456,10 @@ impl Endpoint {
             self.dirty.mark(handle);
             return true;
         }
-        self.handle_h3(now, from, datagram)
+        let is_full = self.is_full();
+        (!is_full && self.handle_h3(now, from, datagram))
             || self.handle_second_of_h1(now, from, datagram)
-            || self.handle_first_of_h1(now, from, datagram)
+            || (!is_full && self.handle_first_of_h1(now, from, datagram))
     }
 
     fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> ConnectionArgs {

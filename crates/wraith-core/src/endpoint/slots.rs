@@ -3,6 +3,8 @@
 //! A handle is a slot number and the slot's generation. A stale handle therefore finds nothing, and
 //! a lookup is one index.
 
+use std::collections::HashMap;
+
 use crate::connection::Connection;
 use crate::door::DoorId;
 use crate::event::ConnectionHandle;
@@ -12,6 +14,8 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
     len: usize,
+    /// Number of connections that came through each door, without zeros.
+    by_door: HashMap<DoorId, usize>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +43,9 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
         slot.door = door;
+        if let Some(door) = door {
+            *self.by_door.entry(door).or_default() += 1;
+        }
         self.len += 1;
         handle(slot.generation, index)
     }
@@ -54,8 +61,7 @@ impl Slots {
 
     /// Returns the number of connections that came through `door`.
     pub(crate) fn count_of(&self, door: DoorId) -> usize {
-        let came = |slot: &&Slot| slot.connection.is_some() && slot.door == Some(door);
-        self.slots.iter().filter(came).count()
+        self.by_door.get(&door).copied().unwrap_or(0)
     }
 
     fn slot(&self, handle: ConnectionHandle) -> Option<&Slot> {
@@ -89,7 +95,14 @@ impl Slots {
             return;
         }
         slot.connection = None;
-        slot.door = None;
+        if let Some(door) = slot.door.take()
+            && let Some(count) = self.by_door.get_mut(&door)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.by_door.remove(&door);
+            }
+        }
         slot.generation = slot.generation.wrapping_add(1);
         self.len -= 1;
         self.free.push(index);

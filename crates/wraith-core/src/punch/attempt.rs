@@ -109,7 +109,7 @@ impl Target {
 
 /// Start time of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PeerStart {
+pub enum PeerStart {
     /// At the same time, within some seconds.
     Now,
     /// Within a minute.

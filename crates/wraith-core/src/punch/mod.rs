@@ -4,10 +4,10 @@
 //!
 //! | function | counterpart | result |
 //! |---|---|---|
-//! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer with the same secret that begins at about the same time | addresses that work in both directions |
-//! | [`Endpoint::punch_by_port_guessing`](crate::Endpoint::punch_by_port_guessing) | such a peer, with ports to be guessed | one such address, with luck |
-//! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] with the secret | the address at which the reflector sees this endpoint |
-//! | [`Endpoint::exchange`](crate::Endpoint::exchange) | any host | one reply |
+//! | [`Punches::punch`] | a peer with the same secret that begins at about the same time | addresses that work in both directions |
+//! | [`Punches::punch_by_port_guessing`] | such a peer, with ports to be guessed | one such address, with luck |
+//! | [`Punches::observe`] | a [`Reflector`] with the secret | the address at which the reflector sees this endpoint |
+//! | [`Punches::exchange`] | any host | one reply |
 //!
 //! Like the endpoint, it performs no I/O and reads no clock. Invariants:
 //!
@@ -35,6 +35,7 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
 
+pub use attempt::PeerStart;
 pub use observation::AnswerMode;
 pub use port_guessing::{PORT_GUESSES_MAX, PortGuessing};
 pub use reflector::{Reflector, ReflectorAnswer};
@@ -44,7 +45,6 @@ use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 use attempt::Attempt;
-pub(crate) use attempt::PeerStart;
 use observation::{Exchange, Observation};
 use packet::Keys;
 use port_guessing::AttemptLimiter;
@@ -117,9 +117,10 @@ pub enum PunchError {
     TooLong,
 }
 
-/// All attempts in progress at one endpoint.
+/// All attempts in progress at one endpoint. After any mutating call, the caller drains the outputs
+/// of the endpoint and [`Self::poll_event`].
 #[derive(Debug)]
-pub(crate) struct Punches {
+pub struct Punches {
     attempts: Vec<(PunchId, Attempt)>,
     observations: Vec<(PunchId, Observation)>,
     exchanges: Vec<(PunchId, Exchange)>,
@@ -161,7 +162,15 @@ impl Punches {
         if secrets < SECRETS_MAX { Ok(()) } else { Err(PunchError::TooMany) }
     }
 
-    pub(crate) fn punch(
+    /// Starts hole punching with a peer at any of `candidates` (16 at most). The peer uses the same
+    /// `secret` and the other `role`, and begins as `peer` says. If it begins up to a minute later,
+    /// this side sends as many packets, spread over that time. The secret belongs to this attempt
+    /// and these two peers only. [`Self::poll_event`] returns the results, [`PunchEvent::Ended`]
+    /// last.
+    ///
+    /// # Errors
+    /// 16 punches and observations are in progress.
+    pub fn punch(
         &mut self,
         now: Time,
         secret: &[u8; 32],
@@ -176,7 +185,17 @@ impl Punches {
         Ok(id)
     }
 
-    pub(crate) fn punch_by_port_guessing(
+    /// Like [`Self::punch`], for two NATs that defeat plain punching. One side's NAT uses a
+    /// different outside port for each destination; the other side's NAT admits only hosts that
+    /// this other side has sent to. The first side probes from many sockets, the second probes many
+    /// ports. Up to 256 small packets go to unproven addresses, so the caller must expect to
+    /// transfer much more than that. Only the side with [`PortGuessing::Ports`] finds an address;
+    /// that side has to migrate to it.
+    ///
+    /// # Errors
+    /// Another such attempt began within 8 s, 16 punches and observations are in progress, or the
+    /// address is invalid.
+    pub fn punch_by_port_guessing(
         &mut self,
         now: Time,
         secret: &[u8; 32],
@@ -198,20 +217,29 @@ impl Punches {
         Ok(id)
     }
 
-    pub(crate) fn add_candidates(&mut self, now: Time, id: PunchId, candidates: &[SocketAddr]) {
+    /// Adds candidate addresses of the peer to a punch in progress.
+    pub fn add_candidates(&mut self, now: Time, id: PunchId, candidates: &[SocketAddr]) {
         if let Some((_, attempt)) = self.attempts.iter_mut().find(|(of, _)| *of == id) {
             attempt.add_candidates(now, candidates);
         }
     }
 
-    pub(crate) fn stop(&mut self, id: PunchId) {
+    /// Ends a punch, an observation or an exchange at once, without an event.
+    pub fn stop(&mut self, id: PunchId) {
         self.attempts.retain(|(of, _)| *of != id);
         self.observations.retain(|(of, _)| *of != id);
         self.exchanges.retain(|(of, _)| *of != id);
         self.events.retain(|(of, _)| *of != id);
     }
 
-    pub(crate) fn observe(
+    /// Asks a [`Reflector`] at `of`, which has the same `secret`, for our address.
+    /// [`PunchEvent::Observed`] or [`PunchEvent::Ended`] follows. The answer comes as `by` requests,
+    /// which shows the NAT's filtering. The observation also ends without an answer if the reflector
+    /// does not support the request.
+    ///
+    /// # Errors
+    /// 16 punches and observations are in progress, or the address is invalid.
+    pub fn observe(
         &mut self,
         now: Time,
         secret: &[u8; 32],
@@ -228,7 +256,14 @@ impl Punches {
         Ok(id)
     }
 
-    pub(crate) fn exchange(
+    /// Sends `request` to `with` in the clear. For 3 s, it waits for one datagram from exactly that
+    /// address that belongs to no connection. [`PunchEvent::Reply`] or [`PunchEvent::Ended`]
+    /// follows. An attacker that can forge that address can forge the reply.
+    ///
+    /// # Errors
+    /// 8 exchanges, or one with this address, are in progress; the address is invalid; or the
+    /// request is longer than 1500 bytes.
+    pub fn exchange(
         &mut self,
         now: Time,
         with: SocketAddr,
@@ -310,7 +345,9 @@ impl Punches {
             })
     }
 
-    pub(crate) fn poll_event(&mut self) -> Option<(PunchId, PunchEvent)> {
+    /// Returns the next event of any punch, observation or exchange. The caller repeats until
+    /// `None`.
+    pub fn poll_event(&mut self) -> Option<(PunchId, PunchEvent)> {
         self.events.pop_front()
     }
 

@@ -295,20 +295,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_path_that_makes_everything_ce_is_not_congested() {
+    /// Sends ten packets, of which the first four arrive with CE.
+    fn with_four_ce() -> Sender {
         let mut sender = Sender::new();
         sender.send(10);
         assert_eq!(sender.ack(4, Some((0, 0, 4))), 0);
+        sender
+    }
+
+    #[test]
+    fn a_path_that_makes_everything_ce_is_not_congested() {
+        let mut sender = with_four_ce();
         assert_eq!(sender.ack(6, Some((0, 0, 10))), 0);
         assert_eq!(sender.path.state, EcnState::Failed);
     }
 
     #[test]
     fn marks_from_before_the_path_was_capable_are_responded_to_then() {
-        let mut sender = Sender::new();
-        sender.send(10);
-        assert_eq!(sender.ack(4, Some((0, 0, 4))), 0);
+        let mut sender = with_four_ce();
         assert_eq!(sender.ack(6, Some((5, 0, 5))), 5);
     }
 

@@ -136,6 +136,11 @@ mod tests {
         Time::ZERO + Duration::from_micros(tenths * 100)
     }
 
+    /// Consumes `bytes` every `tenths` of a millisecond, forty times.
+    fn consume_evenly(window: &mut Window, tenths: u64, bytes: u64) {
+        (0..40).for_each(|i| _ = window.consume(at(i * tenths), RTT, bytes));
+    }
+
     #[test]
     fn the_limit_moves_when_a_quarter_was_consumed() {
         let mut window = Window::new(1000, 1000);
@@ -148,9 +153,7 @@ mod tests {
     #[test]
     fn a_window_of_less_than_four_round_trips_doubles_up_to_its_ceiling() {
         let mut window = Window::new(1000, 3000);
-        for i in 0..40 {
-            window.consume(at(i * 25), RTT, 750);
-        }
+        consume_evenly(&mut window, 25, 750);
         assert_eq!(window.limit(), 40 * 750 + 3000);
     }
 
@@ -203,7 +206,7 @@ mod tests {
         assert_eq!(window.limit(), 2000);
         // From now on, the window holds eight round trips.
         let consumed = 40 * 500;
-        (0..40).for_each(|i| _ = window.consume(at(i * 50), RTT, 500));
+        consume_evenly(&mut window, 50, 500);
         assert!(window.limit() >= consumed + 3900, "{}", window.limit());
         let mut ceiling = Window::new(1000, 1500);
         assert!(ceiling.behind_gap(1000));
@@ -224,9 +227,7 @@ mod tests {
     #[test]
     fn a_slow_reader_does_not_grow_the_window() {
         let mut window = Window::new(1000, 100_000);
-        for i in 0..40 {
-            window.consume(at(i * 200), RTT, 500);
-        }
+        consume_evenly(&mut window, 200, 500);
         assert_eq!(window.limit(), 40 * 500 + 1000);
     }
 }

@@ -44,10 +44,7 @@ fn a_peer_that_moves_from_a_short_path_to_a_long_one_is_followed() {
     pair.delay = Duration::from_millis(150);
     let to = ip([127, 0, 0, 77], 7);
     pair.sides[0].address = to;
-    let handle = pair.handle(0).unwrap();
-    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
-    let id = connection.open_stream().unwrap();
-    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    pair.say_hello(0);
     let moved = pair.now;
     pair.run_until(|p| {
         p.now - moved > Duration::from_secs(20)
@@ -59,15 +56,10 @@ fn a_peer_that_moves_from_a_short_path_to_a_long_one_is_followed() {
 #[test]
 fn a_spoofed_address_is_not_followed_and_stays_within_the_amplification_limit() {
     for [here, spoofed] in moves() {
-        let mut pair = Pair::new(TransportConfig::default());
-        pair.sides[0].address = here;
-        pair.connect();
-        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
-        let (now, handle) = (pair.now, pair.handle(0).unwrap());
+        let mut pair = Pair::connected_from(TransportConfig::default(), here);
+        pair.say_hello(0);
+        let now = pair.now;
         let initiator = &mut pair.sides[0].endpoint;
-        let connection = initiator.connection(handle).unwrap();
-        let id = connection.open_stream().unwrap();
-        connection.write(id, Bytes::from_static(b"hello")).unwrap();
         let mut buf = vec![0; 65536];
         let len = initiator.poll_transmit(now, &mut buf).unwrap().len;
         // An on-path attacker takes the datagram and forwards it from another address. Nothing sent
@@ -109,14 +101,8 @@ fn divert(pair: &mut Pair, diverted: PathAddr) {
 #[test]
 fn a_relayed_peer_is_challenged_at_its_previous_address_and_found_there() {
     for [here, elsewhere] in moves() {
-        let mut pair = Pair::new(TransportConfig::default());
-        pair.sides[0].address = here;
-        pair.connect();
-        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
-        let handle = pair.handle(0).unwrap();
-        let connection = pair.sides[0].endpoint.connection(handle).unwrap();
-        let id = connection.open_stream().unwrap();
-        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        let mut pair = Pair::connected_from(TransportConfig::default(), here);
+        pair.say_hello(0);
         divert(&mut pair, elsewhere);
         let diverted = pair.now;
         // The attacker is gone, and packets to its address are lost.
@@ -130,11 +116,10 @@ fn a_relayed_peer_is_challenged_at_its_previous_address_and_found_there() {
 
 /// Returns the observed addresses reported to side `index`.
 fn observed(pair: &Pair, index: usize) -> Vec<PathAddr> {
-    let address = |event: &Event| match event {
+    pair.events_of(index, |event| match event {
         Event::ObservedAddress(address) => Some(PathAddr::from(*address)),
         _ => None,
-    };
-    pair.sides[index].events.iter().filter_map(|(_, event)| address(event)).collect()
+    })
 }
 
 #[test]

@@ -7,10 +7,7 @@ use wraith_core::{Event, TransportConfig};
 use crate::pair::Pair;
 
 fn connected() -> Pair {
-    let mut pair = Pair::new(TransportConfig::default());
-    pair.connect();
-    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
-    pair
+    Pair::connected(TransportConfig::default())
 }
 
 fn address(port: u16) -> SocketAddr {
@@ -25,11 +22,10 @@ fn set(pair: &mut Pair, side: usize, addresses: &[SocketAddr]) {
 
 /// Returns the lists reported to side `index`.
 fn told(pair: &Pair, index: usize) -> Vec<Vec<SocketAddr>> {
-    let list = |event: &Event| match event {
+    pair.events_of(index, |event| match event {
         Event::PeerCandidates(addresses) => Some(addresses.clone()),
         _ => None,
-    };
-    pair.sides[index].events.iter().filter_map(|(_, event)| list(event)).collect()
+    })
 }
 
 #[test]

@@ -5,12 +5,8 @@ use wraith_core::{Event, TransportConfig};
 
 use crate::pair::Pair;
 
-/// Returns a pair whose sides have both completed the handshake.
 fn connected() -> Pair {
-    let mut pair = Pair::new(TransportConfig { max_mtu: 1200, ..Default::default() });
-    pair.connect();
-    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
-    pair
+    Pair::connected(TransportConfig { max_mtu: 1200, ..Default::default() })
 }
 
 fn send(pair: &mut Pair, from: usize, bytes: Bytes) -> bool {
@@ -19,11 +15,10 @@ fn send(pair: &mut Pair, from: usize, bytes: Bytes) -> bool {
 }
 
 fn received(pair: &Pair, by: usize) -> Vec<Bytes> {
-    let datagram = |event: &Event| match event {
+    pair.events_of(by, |event| match event {
         Event::Datagram(bytes) => Some(bytes.clone()),
         _ => None,
-    };
-    pair.sides[by].events.iter().filter_map(|(_, event)| datagram(event)).collect()
+    })
 }
 
 #[test]

@@ -43,6 +43,19 @@ impl HostilePeer {
         (number, [part(0), part(1)].concat().try_into().expect("the length of a request"))
     }
 
+    /// Returns the number of the victim's request, an honest response, and the agreed secret.
+    fn answer(&self, rng: &mut ChaCha20Rng) -> (u64, Response, [u8; 32]) {
+        let (number, request) = self.asked();
+        let (response, agreed) = respond_to_ratchet(&request, rng).expect("shares that are good");
+        (number, response, *agreed)
+    }
+
+    /// Moves this side's keys to the agreed secret.
+    fn follow(&mut self, agreed: &[u8; 32]) {
+        self.sealer.ratchet(agreed);
+        self.opener.ratchet(agreed);
+    }
+
     fn respond(&mut self, number: u64, response: &Response) {
         for part in 0..2 {
             self.send_part(number, part, &response[usize::from(part) * PART..][..PART]);
@@ -51,10 +64,8 @@ impl HostilePeer {
 
     /// Runs one honest ratchet, and returns its number.
     fn answer_well(&mut self, rng: &mut ChaCha20Rng) -> u64 {
-        let (number, request) = self.asked();
-        let (response, agreed) = respond_to_ratchet(&request, rng).expect("shares that are good");
-        self.sealer.ratchet(&agreed);
-        self.opener.ratchet(&agreed);
+        let (number, response, agreed) = self.answer(rng);
+        self.follow(&agreed);
         self.respond(number, &response);
         // The victim has the response. It moves once this is acknowledged, and confirms under new
         // keys.
@@ -89,9 +100,7 @@ fn a_conforming_ratchet_response_is_followed() {
         assert_eq!(peer.answer_well(&mut rng), number);
         assert_ne!(peer.opener.phase(), before, "it has moved to the new keys");
     }
-    assert_eq!(peer.closed, None);
-    let stats = peer.victim.connection(peer.handle).unwrap().stats();
-    assert_eq!((stats.ratchets, stats.datagrams_dropped), (8, 0));
+    assert_eq!((peer.closed.clone(), peer.ratchets_and_drops()), (None, (8, 0)));
 }
 
 #[test]
@@ -100,8 +109,7 @@ fn a_share_of_low_order_ends_the_connection() {
     one[0] = 1;
     for low in [[0; 32], one] {
         let mut peer = accept();
-        let (number, request) = peer.asked();
-        let (mut response, _) = respond_to_ratchet(&request, &mut rng()).unwrap();
+        let (number, mut response, _) = peer.answer(&mut rng());
         response[..32].copy_from_slice(&low);
         peer.respond(number, &response);
         assert_eq!(peer.closed, violation("invalid ratchet shares"));
@@ -111,11 +119,9 @@ fn a_share_of_low_order_ends_the_connection() {
 #[test]
 fn a_garbage_kem_ciphertext_ends_the_connection_by_idle_timeout() {
     let mut peer = accept();
-    let (number, request) = peer.asked();
-    let (mut response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
+    let (number, mut response, agreed) = peer.answer(&mut rng());
     response[32..].fill(0x5a);
-    peer.sealer.ratchet(&agreed);
-    peer.opener.ratchet(&agreed);
+    peer.follow(&agreed);
     peer.respond(number, &response);
     assert_eq!(peer.closed, None, "it cannot know");
 
@@ -195,10 +201,8 @@ fn late_parts_mean_nothing() {
 #[test]
 fn a_response_that_is_repeated_after_it_was_taken_means_nothing() {
     let mut peer = accept();
-    let (number, request) = peer.asked();
-    let (response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
-    peer.sealer.ratchet(&agreed);
-    peer.opener.ratchet(&agreed);
+    let (number, response, agreed) = peer.answer(&mut rng());
+    peer.follow(&agreed);
     for _ in 0..100 {
         peer.respond(number, &response);
     }
@@ -209,8 +213,7 @@ fn a_response_that_is_repeated_after_it_was_taken_means_nothing() {
 #[test]
 fn a_response_that_never_gets_complete_costs_no_memory_and_the_connection_goes_on() {
     let mut peer = accept();
-    let (number, request) = peer.asked();
-    let (response, agreed) = respond_to_ratchet(&request, &mut rng()).unwrap();
+    let (number, response, agreed) = peer.answer(&mut rng());
     peer.send_part(number, 0, &response[..PART]);
     peer.exchange();
     peer.notes = false;
@@ -232,13 +235,11 @@ fn a_response_that_never_gets_complete_costs_no_memory_and_the_connection_goes_o
     }
     assert_eq!((peer.closed.clone(), peer.unopened), (None, Some(0)));
     assert_eq!(peer.asked().0, number);
-    peer.sealer.ratchet(&agreed);
-    peer.opener.ratchet(&agreed);
+    peer.follow(&agreed);
     peer.send_part(number, 1, &response[PART..]);
     peer.exchange();
     peer.sealer.advance_phase();
     peer.exchange();
     assert_eq!((peer.closed.clone(), peer.unopened), (None, Some(0)));
-    let stats = peer.victim.connection(peer.handle).unwrap().stats();
-    assert_eq!((stats.ratchets, stats.datagrams_dropped), (1, 0));
+    assert_eq!(peer.ratchets_and_drops(), (1, 0));
 }

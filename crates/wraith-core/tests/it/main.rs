@@ -8,6 +8,7 @@ mod candidates;
 mod closing;
 mod counting;
 mod datagrams;
+mod doors;
 mod half_open;
 mod handshake;
 mod handshake_flood;

@@ -1,31 +1,17 @@
 //! Migrations that one side requests itself, packet by packet.
 
-use bytes::Bytes;
 use wraith_core::{Event, TransportConfig};
 
 use crate::pair::{Pair, ip, moves, via};
 
 fn connected() -> Pair {
-    let mut pair = Pair::new(TransportConfig::default());
-    pair.connect();
-    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
-    pair
-}
-
-fn say(pair: &mut Pair, side: usize) {
-    let handle = pair.handle(side).unwrap();
-    let connection = pair.sides[side].endpoint.connection(handle).unwrap();
-    let id = connection.open_stream().unwrap();
-    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    Pair::connected(TransportConfig::default())
 }
 
 #[test]
 fn a_probing_packet_from_another_address_causes_no_migration() {
     for [here, elsewhere] in moves() {
-        let mut pair = Pair::new(TransportConfig::default());
-        pair.sides[0].address = here;
-        pair.connect();
-        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        let mut pair = Pair::connected_from(TransportConfig::default(), here);
         let (now, handle) = (pair.now, pair.handle(0).unwrap());
         let mut buf = vec![0; 65536];
         let Pair { sides: [mover, other], .. } = &mut pair;
@@ -87,6 +73,6 @@ fn a_migration_to_a_dead_address_fails_and_a_new_one_replaces_it() {
     pair.run_until(|p| failed(p, nobody) && failed(p, nobody_else));
     let connection = pair.sides[0].endpoint.connection(handle).unwrap();
     assert_eq!(connection.remote(), here);
-    say(&mut pair, 0);
+    pair.say_hello(0);
     pair.run_until(|p| p.sides[1].events.iter().any(|(_, e)| matches!(e, Event::StreamOpened(_))));
 }

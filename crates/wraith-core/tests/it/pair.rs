@@ -73,6 +73,28 @@ impl Pair {
         self.sides[0].endpoint.connect(self.now, remote, peer, &AccessKey::public(peer)).unwrap()
     }
 
+    /// Returns a pair whose sides have both completed the handshake.
+    pub(crate) fn connected(transport: TransportConfig) -> Self {
+        Self::connected_from(transport, ip([127, 0, 0, 1], 1000))
+    }
+
+    /// Like [`Self::connected`], with the initiator at `address`.
+    pub(crate) fn connected_from(transport: TransportConfig, address: PathAddr) -> Self {
+        let mut pair = Self::new(transport);
+        pair.sides[0].address = address;
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        pair
+    }
+
+    /// Writes a few bytes on a new stream of `side`.
+    pub(crate) fn say_hello(&mut self, side: usize) {
+        let handle = self.handle(side).unwrap();
+        let connection = self.sides[side].endpoint.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    }
+
     /// Drains both sides, then advances to the next event. Returns false if there is none.
     pub(crate) fn step(&mut self) -> bool {
         let mut buf = vec![0; 65536];
@@ -123,6 +145,11 @@ impl Pair {
             }
         }
         panic!("did not end by {:?}", self.now);
+    }
+
+    /// Returns what `pick` takes of the events of `side` so far.
+    pub(crate) fn events_of<T>(&self, side: usize, pick: impl Fn(&Event) -> Option<T>) -> Vec<T> {
+        self.sides[side].events.iter().filter_map(|(_, event)| pick(event)).collect()
     }
 
     pub(crate) fn handle(&self, side: usize) -> Option<ConnectionHandle> {

@@ -152,7 +152,7 @@ impl Host {
                 outputs += 1;
                 self.on_event(now, handle, event, &mut answer);
             }
-            while let Some((id, event)) = self.endpoint.poll_punch_event() {
+            while let Some((id, event)) = self.endpoint.punches().poll_event() {
                 outputs += 1;
                 self.seen.punches.push((now, id, event));
             }

@@ -8,7 +8,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use wraith_core::{PathAddr, PunchEvent, PunchId, Role, Time, TransportConfig};
+use wraith_core::punch::PeerStart;
+use wraith_core::{AnswerMode, PathAddr, PunchEvent, PunchId, Role, Time, TransportConfig};
 
 use super::{Behaviour, HostIndex, Internet, NatBehaviours, PUBLIC};
 use crate::link::{Delay, Rate};
@@ -250,7 +251,12 @@ impl Side {
     fn query_reflectors(&mut self, net: &mut Internet) {
         for (ip, port) in REFLECTORS {
             let id = net.with_endpoint(self.host, |now, endpoint| {
-                endpoint.observe(now, &REFLECTOR_SECRET, (ip, port).into())
+                endpoint.punches().observe(
+                    now,
+                    &REFLECTOR_SECRET,
+                    (ip, port).into(),
+                    AnswerMode::Itself,
+                )
             });
             self.questions.push((id.expect("few are under way"), None, false));
         }
@@ -285,7 +291,7 @@ impl Side {
             && candidates != self.known
         {
             net.with_endpoint(self.host, |now, endpoint| {
-                endpoint.add_punch_candidates(now, id, &candidates);
+                endpoint.punches().add_candidates(now, id, &candidates);
             });
             self.known.clone_from(&candidates);
         }
@@ -294,7 +300,7 @@ impl Side {
             let secret = secret.flatten().expect("it is connected");
             let role = self.role;
             let id = net.with_endpoint(self.host, |now, endpoint| {
-                endpoint.punch(now, &secret, role, &candidates)
+                endpoint.punches().punch(now, &secret, role, PeerStart::Now, &candidates)
             });
             self.punch = id.ok();
             self.known = candidates;

@@ -10,6 +10,14 @@ fn is_done(world: &World, nodes: &[NodeIndex]) -> bool {
     nodes.iter().all(|node| world.parties(*node).all(Application::is_done))
 }
 
+/// Returns two endpoints so many milliseconds apart.
+fn two_endpoints(seed: u64, delay_ms: u64) -> (World, NodeIndex, NodeIndex) {
+    let mut world = World::new(seed);
+    let [a, b] = ["a", "b"].map(|name| world.add_endpoint(name, TransportConfig::default()));
+    world.link((a, hops![Delay::ms(delay_ms)]), (b, hops![Delay::ms(delay_ms)]));
+    (world, a, b)
+}
+
 #[test]
 fn forty_clients_of_one_endpoint_are_all_served_and_all_forgotten() {
     let mut world = World::new(5);
@@ -34,10 +42,7 @@ fn forty_clients_of_one_endpoint_are_all_served_and_all_forgotten() {
 
 #[test]
 fn two_endpoints_may_connect_to_each_other_at_the_same_time() {
-    let mut world = World::new(6);
-    let a = world.add_endpoint("a", TransportConfig::default());
-    let b = world.add_endpoint("b", TransportConfig::default());
-    world.link((a, hops![Delay::ms(10)]), (b, hops![Delay::ms(10)]));
+    let (mut world, a, b) = two_endpoints(6, 10);
     world.connect(a, b, Exchange::streams(2, 50_000, 10_000));
     world.connect(b, a, Exchange::streams(2, 10_000, 50_000));
     let deadline = Time::ZERO + Duration::from_secs(1);
@@ -47,10 +52,7 @@ fn two_endpoints_may_connect_to_each_other_at_the_same_time() {
 
 #[test]
 fn a_dozen_connections_between_the_same_two_endpoints_are_kept_apart() {
-    let mut world = World::new(7);
-    let a = world.add_endpoint("a", TransportConfig::default());
-    let b = world.add_endpoint("b", TransportConfig::default());
-    world.link((a, hops![Delay::ms(5)]), (b, hops![Delay::ms(5)]));
+    let (mut world, a, b) = two_endpoints(7, 5);
     for _ in 0..12 {
         world.connect(a, b, Exchange::streams(2, 50_000, 50_000));
     }

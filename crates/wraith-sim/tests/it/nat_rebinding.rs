@@ -3,56 +3,44 @@
 use std::time::Duration;
 
 use wraith_core::{CloseReason, Time, TransportConfig};
-use wraith_sim::link::{Blackhole, Delay, Loss, Nat, Rate};
-use wraith_sim::{Application, Exchange, NAT_ADDRESS, Outcome, Scenario, World, hops};
+use wraith_sim::link::{Blackhole, Delay, Hops, Loss, Nat, Rate};
+use wraith_sim::{Application, Exchange, NAT_ADDRESS, Scenario, World, hops};
 
 const REBINDINGS: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1_100)];
 
-/// Checks that the responder followed each rebinding, and that the initiator behind the NAT got
+/// Runs a scenario behind a NAT that is rebound. Checks that the responder followed each rebinding, and that the initiator behind the NAT got
 /// each of its outside addresses.
-fn every_address_was_followed_and_told(outcome: &Outcome) {
-    assert_eq!(outcome.path_changes, [0, REBINDINGS.len() as u64], "{outcome:#?}");
-    let [inside, outside] = &outcome.observed;
-    assert_eq!(inside.len(), 1 + REBINDINGS.len(), "{outcome:#?}");
-    assert!(inside.iter().all(|address| address.ip() == NAT_ADDRESS), "{outcome:#?}");
-    assert!(inside.windows(2).all(|pair| pair[0] != pair[1]), "{outcome:#?}");
-    assert_eq!(outside.len(), 1, "the responder stays where it is: {outcome:#?}");
+fn run_with_rebindings(path: Hops, with: impl FnOnce(Scenario) -> Scenario) {
+    for outcome in with(Scenario::new().both(path).nat_rebinding(&REBINDINGS)).run() {
+        assert_eq!(outcome.path_changes, [0, REBINDINGS.len() as u64], "{outcome:#?}");
+        let [inside, outside] = &outcome.observed;
+        assert_eq!(inside.len(), 1 + REBINDINGS.len(), "{outcome:#?}");
+        assert!(inside.iter().all(|address| address.ip() == NAT_ADDRESS), "{outcome:#?}");
+        assert!(inside.windows(2).all(|pair| pair[0] != pair[1]), "{outcome:#?}");
+        assert_eq!(outside.len(), 1, "the responder stays where it is: {outcome:#?}");
+    }
 }
 
 #[test]
 fn an_upload_survives_rebindings() {
-    let outcomes = Scenario::new()
-        .both(hops![Rate::mbit(20), Delay::ms(10)])
-        .nat_rebinding(&REBINDINGS)
-        .upload(4_000_000)
-        .within(Duration::from_secs(8))
-        .goodput_at_least(0.87)
-        .run();
-    outcomes.iter().for_each(every_address_was_followed_and_told);
+    let upload = |scenario: Scenario| scenario.upload(4_000_000).within(Duration::from_secs(8));
+    run_with_rebindings(hops![Rate::mbit(20), Delay::ms(10)], |s| upload(s).goodput_at_least(0.87));
 }
 
 #[test]
 fn a_download_survives_rebindings_because_its_acknowledgements_or_probes_show_the_new_address() {
-    let outcomes = Scenario::new()
-        .both(hops![Rate::mbit(20), Delay::ms(10)])
-        .nat_rebinding(&REBINDINGS)
-        .download(4_000_000)
-        .within(Duration::from_secs(15))
-        .goodput_at_least(0.74)
-        .run();
-    outcomes.iter().for_each(every_address_was_followed_and_told);
+    run_with_rebindings(hops![Rate::mbit(20), Delay::ms(10)], |scenario| {
+        scenario.download(4_000_000).within(Duration::from_secs(15)).goodput_at_least(0.74)
+    });
 }
 
 #[test]
 fn a_rebinding_with_loss_survives_too() {
-    let outcomes = Scenario::new()
-        .both(hops![Rate::mbit(20), Delay::ms(10), Loss::percent(5.0)])
-        .nat_rebinding(&REBINDINGS)
-        .exchange(Exchange::streams(2, 1_500_000, 1_500_000).eager())
-        .within(Duration::from_secs(6))
-        .run();
-    outcomes.iter().for_each(every_address_was_followed_and_told);
+    run_with_rebindings(hops![Rate::mbit(20), Delay::ms(10), Loss::percent(5.0)], |scenario| {
+        let plan = Exchange::streams(2, 1_500_000, 1_500_000).eager();
+        scenario.exchange(plan).within(Duration::from_secs(6))
+    });
 }
 
 #[test]

@@ -10,25 +10,10 @@ use std::sync::Arc;
 use wraith_core::{DoorId, Time};
 
 use super::established::Established;
-use super::{CLOSE_WAIT_MAX, IoThread};
+use super::state::{CLOSE_WAIT_MAX, IoThread, OpenDoor};
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::shared::{ConnectionShared, DoorShared};
-
-/// A door that has not ended.
-pub(super) struct OpenDoor {
-    pub(super) shared: Arc<DoorShared>,
-    /// Set while the door closes: its connections end by this time.
-    pub(super) close_deadline: Option<Time>,
-    /// The last handle was dropped.
-    pub(super) released: bool,
-}
-
-impl OpenDoor {
-    pub(super) fn new(shared: Arc<DoorShared>) -> Self {
-        Self { shared, close_deadline: None, released: false }
-    }
-}
 
 impl IoThread {
     /// Returns the time by which the connections of a door end, if it closes.
@@ -39,7 +24,7 @@ impl IoThread {
 
     /// Executes the requests of a door's handles.
     pub(super) fn on_door_ready(&mut self, now: Time, shared: &Arc<DoorShared>) {
-        shared.clear_notification();
+        shared.queued.clear();
         let id = shared.id;
         let (closing, released, unclaimed) = {
             let mut state = lock(&shared.state);
@@ -81,8 +66,7 @@ impl IoThread {
             let is_ours = |shared: &ConnectionShared| closes_all || shared.door == id;
             for i in (0..self.connecting.len()).rev() {
                 if is_ours(self.connecting[i].shared()) {
-                    let attempts = self.connecting.swap_remove(i);
-                    attempts.abort(&mut self.core, now, Some(ConnectError::EndpointClosed));
+                    self.abort_attempts(now, i, Some(ConnectError::EndpointClosed));
                 }
             }
             let ours = self.established.iter().filter(|(_, of)| closes_all || of.door() == id);
@@ -102,7 +86,7 @@ impl IoThread {
         // Polling the timeout makes the core drop connections that are over.
         let _ = self.core.poll_timeout();
         self.prune_closing();
-        let Self { doors, established, connecting, closing, .. } = self;
+        let Self { doors, established, connecting, closing, wakes, .. } = self;
         let established = established.values().map(Established::door);
         let connecting = connecting.iter().map(|attempts| attempts.shared().door);
         let closing = closing.iter().map(|(_, door)| *door);
@@ -111,7 +95,7 @@ impl IoThread {
             let deadline = door.close_deadline.is_some_and(|deadline| now >= deadline);
             let ends = is_ending(door) && (deadline || !live.contains(id));
             if ends {
-                door.shared.update(|state| state.stopped = true);
+                door.shared.update(wakes, |state| state.stopped = true);
             }
             !ends
         });

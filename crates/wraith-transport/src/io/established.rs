@@ -18,7 +18,7 @@ use wraith_core::{
 use crate::addr::Addr;
 use crate::error::{ReadError, WriteError};
 use crate::lock::{WakeBatch, lock};
-use crate::path::PathEvent;
+use crate::path_log::PathEvent;
 use crate::queue::RecvQueue;
 use crate::shared::{
     ConnectionShared, ConnectionState, Phase, StreamCredit, StreamRef, StreamShared,
@@ -55,8 +55,9 @@ impl Established {
         shared: Arc<ConnectionShared>,
         core: &mut Connection,
         remote: Option<Addr>,
+        wakes: &mut WakeBatch,
     ) -> Self {
-        shared.update(|state| {
+        shared.update(wakes, |state| {
             state.phase = Phase::Open(handle);
             state.peer = core.peer();
             state.remote = remote;
@@ -240,12 +241,12 @@ impl Established {
                 wakes.take_from(&mut state.datagram_wakers);
             }
             Event::ObservedAddress(address) => {
-                self.shared.update(|state| {
+                self.shared.update(wakes, |state| {
                     state.observed = Some(address);
                     state.path_log.push(PathEvent::Observed(address));
                 });
             }
-            Event::PeerCandidates(candidates) => self.shared.update(|state| {
+            Event::PeerCandidates(candidates) => self.shared.update(wakes, |state| {
                 state.peer_candidates.clone_from(&candidates);
                 state.path_log.push(PathEvent::Candidates(candidates));
             }),
@@ -260,8 +261,8 @@ impl Established {
 
     /// Records that packets now go to `remote`; `None` if its mover has already evicted the
     /// address.
-    pub(super) fn on_path_changed(&mut self, remote: Option<Addr>) {
-        self.shared.update(|state| {
+    pub(super) fn on_path_changed(&self, remote: Option<Addr>, wakes: &mut WakeBatch) {
+        self.shared.update(wakes, |state| {
             if remote.is_some() {
                 state.remote.clone_from(&remote);
             }
@@ -269,8 +270,8 @@ impl Established {
         });
     }
 
-    pub(super) fn on_move_failed(&mut self, to: Option<Addr>) {
-        self.shared.update(|state| state.path_log.push(PathEvent::MigrationFailed(to)));
+    pub(super) fn on_move_failed(&self, to: Option<Addr>, wakes: &mut WakeBatch) {
+        self.shared.update(wakes, |state| state.path_log.push(PathEvent::MigrationFailed(to)));
     }
 
     /// Takes the address to which the application wants to move the connection, if the application
@@ -330,9 +331,14 @@ impl Established {
 
     /// Ends the connection: received bytes can still be read, and all other operations fail. `core`
     /// is `None` if the core has already removed the connection.
-    pub(super) fn on_closed(self, core: Option<&mut Connection>, now: Time, reason: CloseReason) {
+    pub(super) fn on_closed(
+        self,
+        core: Option<&mut Connection>,
+        now: Time,
+        reason: CloseReason,
+        wakes: &mut WakeBatch,
+    ) {
         let mut core = core;
-        let mut wakes = WakeBatch::default();
         // From here on, no caller takes another stream.
         let new_streams = {
             let mut state = lock(&self.shared.state);
@@ -347,10 +353,9 @@ impl Established {
                 drain_recv(core, now, stream);
             }
             wakes.push(lock(&stream.send).fail(WriteError::ConnectionLost(reason.clone())));
-            fail_recv(stream, ReadError::ConnectionLost(reason.clone()), &mut wakes);
+            fail_recv(stream, ReadError::ConnectionLost(reason.clone()), wakes);
         }
-        self.shared.update(|_| ());
-        wakes.wake();
+        self.shared.update(wakes, |_| ());
     }
 }
 

@@ -14,6 +14,7 @@ use wraith_core::{AccessKey, ConnectionHandle, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
 use crate::error::ConnectError;
+use crate::lock::WakeBatch;
 use crate::shared::{ConnectionShared, Phase};
 
 /// Delay between attempts: longer than the round trip of a LAN. 40 addresses, the most of a ticket,
@@ -143,13 +144,19 @@ impl HappyEyeballs {
     }
 
     /// Ends all attempts. The caller gets `reason`, or else the error of the last attempt.
-    pub(super) fn abort(self, core: &mut Endpoint, now: Time, reason: Option<ConnectError>) {
+    pub(super) fn abort(
+        self,
+        core: &mut Endpoint,
+        now: Time,
+        reason: Option<ConnectError>,
+        wakes: &mut WakeBatch,
+    ) {
         for (handle, _) in self.candidates {
             if let Some(connection) = core.connection(handle) {
                 connection.close(now, code::NO_ERROR, "");
             }
         }
         let reason = reason.or(self.failure);
-        self.shared.update(|state| state.phase = Phase::Failed(reason));
+        self.shared.update(wakes, |state| state.phase = Phase::Failed(reason));
     }
 }

@@ -11,34 +11,29 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use wraith_core::{PathAddr, Time, Transmit};
 
+use super::sleep::{Descriptors, Interests, MOVERS_MAX, MoverSet, bit};
 use crate::addr::Addr;
 use crate::mover::{
     AddressTable, DatagramMover, MoverFactory, RecvSlots, SEND_MAX, SendResult, Udp, mover_of,
 };
 
-/// Maximum number of movers of an endpoint, UDP included: a set of movers is stored as the bits of
-/// a byte.
-const MOVERS_MAX: usize = 8;
 /// Maximum number of batches that wait behind a held one.
 const WAITING_MAX: usize = 8;
-
-/// A set of movers, one bit each.
-pub(super) type MoverSet = u8;
-pub(super) const ALL_MOVERS: MoverSet = MoverSet::MAX;
 
 /// The movers of an endpoint, owned by its I/O thread.
 #[derive(Debug)]
 pub(crate) struct Movers {
     local: SocketAddr,
     slots: Vec<MoverSlot>,
+    descriptors: Arc<Descriptors>,
     /// Movers with a held batch.
     blocked: MoverSet,
 }
@@ -66,6 +61,7 @@ impl Movers {
     /// Closes every socket. Nothing can be sent or received afterwards.
     pub(crate) fn close(&mut self) {
         self.slots.clear();
+        self.descriptors = Arc::new(Descriptors(Vec::new()));
     }
 
     /// Binds a UDP socket to `address`, and the `others`.
@@ -81,7 +77,9 @@ impl Movers {
             let mover = Mover::Custom(bind.bind(names.clone())?);
             slots.push(MoverSlot::new(mover, Some((bind.kind(), names))));
         }
-        Ok(Self { local, slots, blocked: 0 })
+        let descriptors = slots.iter().map(|slot| slot.readiness().0.try_clone_to_owned());
+        let descriptors = Arc::new(Descriptors(descriptors.collect::<io::Result<_>>()?));
+        Ok(Self { local, slots, descriptors, blocked: 0 })
     }
 
     /// Returns the local address of the UDP socket.
@@ -208,58 +206,23 @@ impl Movers {
         set
     }
 
-    /// Returns the UDP socket if it is the only mover and waits for datagrams only. The sleep can
-    /// then be without the movers.
-    pub(super) fn only_socket(&self) -> Option<Arc<UdpSocket>> {
-        let [slot] = &self.slots[..] else { return None };
-        match &slot.mover {
-            Mover::Udp(udp) if slot.pause.is_none() && slot.unsent.is_none() => Some(udp.socket()),
-            _ => None,
-        }
+    /// Returns the descriptors on which the thread sleeps.
+    pub(super) fn descriptors(&self) -> Arc<Descriptors> {
+        Arc::clone(&self.descriptors)
     }
 
-    /// Sleeps until a mover is ready, `event` is readable, or the timeout. Returns the readable
-    /// movers, and whether `event` is readable.
-    pub(super) fn sleep(
-        &self,
-        event: BorrowedFd<'_>,
-        timeout: Option<&Timespec>,
-    ) -> (MoverSet, bool) {
-        let mut fds: [PollFd<'_>; 1 + MOVERS_MAX] =
-            std::array::from_fn(|_| PollFd::from_borrowed_fd(event, PollFlags::IN));
-        for (slot, fd) in self.slots.iter().zip(&mut fds[1..]) {
+    /// Returns what the thread waits for during its next sleep.
+    pub(super) fn interests(&self) -> Interests {
+        let mut interests = [PollFlags::empty(); MOVERS_MAX];
+        for (slot, interest) in self.slots.iter().zip(&mut interests) {
             // A failed socket always reports errors. During its back-off the socket is omitted;
-            // otherwise this loop would spin.
+            // otherwise the thread would spin.
             if slot.pause.is_none() {
-                *fd = slot.poll_fd();
+                *interest = slot.interest();
             }
         }
-        // The only possible error is an interruption by a signal, which costs an extra round.
-        let _ = poll(&mut fds[..=self.slots.len()], timeout);
-        let mut readable = 0;
-        for (i, (slot, fd)) in self.slots.iter().zip(&fds[1..]).enumerate() {
-            let ready = fd.revents().intersects(PollFlags::IN | PollFlags::ERR);
-            readable |= if ready && slot.pause.is_none() { bit(i) } else { 0 };
-        }
-        (readable, !fds[0].revents().is_empty())
+        interests
     }
-}
-
-/// Sleeps on the socket of [`Movers::only_socket`] as [`Movers::sleep`] does.
-pub(super) fn sleep_on(
-    socket: &UdpSocket,
-    event: BorrowedFd<'_>,
-    timeout: Option<&Timespec>,
-) -> (MoverSet, bool) {
-    let mut fds =
-        [PollFd::from_borrowed_fd(event, PollFlags::IN), PollFd::new(socket, PollFlags::IN)];
-    let _ = poll(&mut fds, timeout);
-    let readable = if fds[1].revents().is_empty() { 0 } else { bit(0) };
-    (readable, !fds[0].revents().is_empty())
-}
-
-fn bit(i: usize) -> MoverSet {
-    1 << i
 }
 
 impl MoverSlot {
@@ -287,17 +250,20 @@ impl MoverSlot {
         true
     }
 
-    fn poll_fd(&self) -> PollFd<'_> {
-        let (fd, room_is_writable) = match &self.mover {
+    /// Returns the mover's descriptor, and whether room after a blocked send makes it writable.
+    fn readiness(&self) -> (BorrowedFd<'_>, bool) {
+        match &self.mover {
             Mover::Udp(udp) => (udp.as_fd(), true),
             Mover::Custom(mover) => {
                 let readiness = mover.readiness();
                 (readiness.fd, readiness.room_is_writable)
             }
-        };
-        let mut interest = PollFlags::IN;
-        interest.set(PollFlags::OUT, room_is_writable && self.unsent.is_some());
-        PollFd::from_borrowed_fd(fd, interest)
+        }
+    }
+
+    fn interest(&self) -> PollFlags {
+        let waits_for_room = self.unsent.is_some() && self.readiness().1;
+        if waits_for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use wraith_core::{Endpoint, PunchEvent, PunchId, Time, punch};
 
 use super::movers::Movers;
-use crate::lock::lock;
-use crate::punch::{PortGuessing, PunchCommand, PunchShared};
+use crate::lock::{WakeBatch, lock};
+use crate::punch_request::{PortGuessing, PunchCommand, PunchShared};
 
 /// Maximum number of queued events of a handle. A peer causes two events for each address that
 /// answers, and there are at most 48 addresses.
@@ -25,13 +25,12 @@ impl Punching {
         movers: &Movers,
         now: Time,
         (request, shared): (PunchCommand, Arc<PunchShared>),
+        wakes: &mut WakeBatch,
     ) {
+        let punches = core.punches();
         let begun = match &request {
-            PunchCommand::Punch { secret, role, candidates, waits: false } => {
-                core.punch(now, secret, *role, candidates)
-            }
-            PunchCommand::Punch { secret, role, candidates, waits: true } => {
-                core.wait_for_punch(now, secret, *role, candidates)
+            PunchCommand::Punch { secret, role, peer, candidates } => {
+                punches.punch(now, secret, *role, *peer, candidates)
             }
             PunchCommand::PortGuessing { secret, role, many } => {
                 let many = match many {
@@ -40,16 +39,16 @@ impl Punching {
                     ),
                     PortGuessing::Ports(ip) => punch::PortGuessing::Ports(*ip),
                 };
-                core.punch_by_port_guessing(now, secret, *role, &many)
+                punches.punch_by_port_guessing(now, secret, *role, &many)
             }
-            PunchCommand::Observe { secret, of, by } => core.observe_by(now, secret, *of, *by),
-            PunchCommand::Exchange { with, request } => core.exchange(now, *with, request),
+            PunchCommand::Observe { secret, of, by } => punches.observe(now, secret, *of, *by),
+            PunchCommand::Exchange { with, request } => punches.exchange(now, *with, request),
         };
         match begun {
             Ok(id) => {
                 self.0.insert(id, shared);
             }
-            Err(error) => shared.update(|state| {
+            Err(error) => shared.update(wakes, |state| {
                 state.refused = Some(error);
                 state.ended = true;
             }),
@@ -62,22 +61,22 @@ impl Punching {
             let mut state = lock(&shared.0);
             let added = std::mem::take(&mut state.added);
             if state.dropped {
-                core.stop_punch(*id);
+                core.punches().stop(*id);
             } else if !added.is_empty() {
-                core.add_punch_candidates(now, *id, &added);
+                core.punches().add_candidates(now, *id, &added);
             }
             !state.dropped
         });
     }
 
     /// Passes events on. Returns true if there were any.
-    pub(super) fn handle_events(&mut self, core: &mut Endpoint) -> bool {
+    pub(super) fn handle_events(&mut self, core: &mut Endpoint, wakes: &mut WakeBatch) -> bool {
         let mut any = false;
-        while let Some((id, event)) = core.poll_punch_event() {
+        while let Some((id, event)) = core.punches().poll_event() {
             any = true;
             let ended = matches!(event, PunchEvent::Ended { .. });
             let Some(shared) = self.0.get(&id) else { continue };
-            shared.update(|state| {
+            shared.update(wakes, |state| {
                 if ended || state.events.len() < EVENTS_MAX {
                     state.events.push_back(event);
                 }
@@ -88,9 +87,9 @@ impl Punching {
     }
 
     /// Ends all punches with the endpoint.
-    pub(super) fn end_all(&mut self) {
+    pub(super) fn end_all(&mut self, wakes: &mut WakeBatch) {
         for (_, shared) in self.0.drain() {
-            shared.update(|state| state.ended = true);
+            shared.update(wakes, |state| state.ended = true);
         }
     }
 }

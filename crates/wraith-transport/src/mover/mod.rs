@@ -42,7 +42,8 @@ pub trait DatagramMover: Send + Debug {
     /// Returns the limits of this mover.
     fn caps(&self) -> MoverLimits;
 
-    /// Returns how the I/O thread detects received datagrams, or room to send again.
+    /// Returns how the I/O thread detects received datagrams, or room to send again. The
+    /// descriptor is the same at every call: the thread sleeps on a duplicate.
     fn readiness(&self) -> Readiness<'_>;
 
     /// Sends `datagrams`, split every `segment` bytes, to `to`, a number of its [`AddressTable`].

@@ -9,7 +9,6 @@
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -34,7 +33,7 @@ pub(crate) const SEND_MAX: usize = 65_507;
 /// UDP, use it, too.
 #[derive(Debug)]
 pub struct Udp {
-    io: Arc<UdpSocket>,
+    io: UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
     /// False once the kernel or the device has refused a segmented send.
@@ -76,18 +75,12 @@ impl Udp {
         let local = io.local_addr()?;
         let segmentation = state.max_gso_segments() > 1;
         let sources = SourceAddresses::new(local.ip());
-        let io = Arc::new(io);
         Ok(Self { io, state, local, segmentation, sources, metas: [RecvMeta::default(); SLOTS] })
-    }
-
-    /// Returns the socket, on which another owner may only wait.
-    pub(crate) fn socket(&self) -> Arc<UdpSocket> {
-        Arc::clone(&self.io)
     }
 
     /// Requests kernel buffers of this size in each direction.
     pub(crate) fn set_buffers(&self, bytes: usize) {
-        set_buffers(SockRef::from(&*self.io), bytes);
+        set_buffers(SockRef::from(&self.io), bytes);
     }
 
     /// Returns the bound address.
@@ -109,7 +102,7 @@ impl Udp {
         let mut rest = slots.bytes.chunks_exact_mut(RECV_BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; SLOTS] =
             std::array::from_fn(|_| IoSliceMut::new(rest.next().expect("one per slot")));
-        let filled = match self.state.recv((&*self.io).into(), &mut slices, &mut self.metas) {
+        let filled = match self.state.recv((&self.io).into(), &mut slices, &mut self.metas) {
             Ok(filled) => filled,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => return Err(error),
@@ -155,7 +148,7 @@ impl Udp {
                 segment_size: (contents.len() > segment).then_some(segment),
                 src_ip,
             };
-            match self.state.try_send((&*self.io).into(), &transmit) {
+            match self.state.try_send((&self.io).into(), &transmit) {
                 Ok(()) => {
                     if singly && self.segmentation {
                         debug!(local = %self.local, "GSO refused; sending one datagram per call");

@@ -11,7 +11,9 @@ use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
     SendResult,
 };
-use wraith_transport::{Addr, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on};
+use wraith_transport::{
+    Addr, Bytes, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on,
+};
 
 use crate::support::{Pattern, V4, access_key, config, endpoint, node_id, run};
 
@@ -29,6 +31,8 @@ struct MoverBehaviour {
     /// Datagrams taken, and calls that did not take all.
     taken: AtomicU64,
     refusals: AtomicU64,
+    /// Calls on another thread than the I/O thread.
+    calls_of_callers: AtomicU64,
 }
 
 /// One end of a line with a single peer, named `peer`.
@@ -80,6 +84,9 @@ impl DatagramMover for UdpLinkMover {
         assert!(segment <= usize::from(MTU) && datagrams.len() <= 5 * segment);
         assert!(self.names.name(to).is_some(), "an address of somebody else");
         self.calls += 1;
+        if thread::current().name() != Some("wraith-io") {
+            self.behaviour.calls_of_callers.fetch_add(1, Ordering::Relaxed);
+        }
         let count = datagrams.len().div_ceil(segment);
         let stutters = self.behaviour.stutters && self.calls.is_multiple_of(2);
         let stuck = self.behaviour.stuck.load(Ordering::Relaxed);
@@ -140,9 +147,9 @@ fn connected_endpoints(behaviours: [&Arc<MoverBehaviour>; 2]) -> [Endpoint; 2] {
 
 /// Connects `client` to `server` at `address`. Returns both ends.
 fn connect(client: &Endpoint, server: &Endpoint, address: Addr) -> (Connection, Connection) {
-    let connection = run(client.connect([&address], node_id(2), &access_key(2))).unwrap();
-    assert_eq!(connection.remote(), address);
-    (connection, run(server.accept()).unwrap())
+    let ends = crate::support::connect(client, server, address.clone());
+    assert_eq!(ends.0.remote(), address);
+    ends
 }
 
 /// Runs several streams at once in each direction, with every byte checked.
@@ -235,6 +242,28 @@ fn a_blocked_mover_does_not_block_udp_and_resumes_later() {
         assert_eq!(&got, b"late");
         send.acked().await.unwrap();
     });
+}
+
+/// The I/O thread sleeps on both movers without the lock of its state.
+#[test]
+fn a_small_message_leaves_on_its_callers_thread_whatever_the_number_of_movers() {
+    let behaviours: [Arc<MoverBehaviour>; 2] = [Arc::default(), Arc::default()];
+    let [client, server] = connected_endpoints(behaviours.each_ref());
+    let (a, b) = connect(&client, &server, custom(b"second"));
+    // The I/O thread may be awake at any one message.
+    for _ in 0..1000 {
+        run(async {
+            let (mut send, _recv) = a.open_stream().await.unwrap();
+            send.finish_with([Bytes::from_static(b"small")]).await.unwrap();
+            let (_send, mut recv) = b.accept_stream().await.unwrap();
+            while recv.read_chunk().await.unwrap().is_some() {}
+            send.acked().await.unwrap();
+        });
+        if behaviours[0].calls_of_callers.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+    }
+    panic!("every message left from the I/O thread");
 }
 
 #[test]

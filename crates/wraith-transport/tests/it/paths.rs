@@ -12,7 +12,7 @@ use wraith_transport::{
     PunchError, PunchEvent, Role,
 };
 
-use crate::support::{ConnectedPair, Pattern, V4, endpoint, pair, run};
+use crate::support::{ConnectedPair, Pattern, V4, connect, endpoint, pair, run};
 
 const LEN: u64 = 32 << 20;
 const PIECE: usize = 256 * 1024;
@@ -57,13 +57,7 @@ fn a_connection_migrates_from_a_forwarder_to_the_peer_during_a_stream() {
     let (client_endpoint, server_endpoint) = (endpoint(1, V4), endpoint(2, V4));
     let direct = server_endpoint.local_addr();
     let by = forward(direct);
-    let client = run(client_endpoint.connect(
-        [by],
-        crate::support::node_id(2),
-        &crate::support::access_key(2),
-    ))
-    .unwrap();
-    let server = run(server_endpoint.accept()).unwrap();
+    let (client, server) = connect(&client_endpoint, &server_endpoint, by);
     assert_eq!(client.remote(), by);
     let pattern = Pattern::new(3);
     thread::scope(|scope| {
@@ -141,13 +135,7 @@ fn a_connection_migrates_after_port_guessing_and_unused_sockets_are_closed() {
     let (client_endpoint, server_endpoint) = (Endpoint::bind(config).unwrap(), endpoint(2, V4));
     let server_at = server_endpoint.local_addr();
     let by = forward(server_at);
-    let client = run(client_endpoint.connect(
-        [by],
-        crate::support::node_id(2),
-        &crate::support::access_key(2),
-    ))
-    .unwrap();
-    let server = run(server_endpoint.accept()).unwrap();
+    let (client, server) = connect(&client_endpoint, &server_endpoint, by);
     let SocketAddr::V4(to) = server_at else { panic!("IPv4 was asked for") };
     let many = PortGuessing::Sockets(sockets.open(64, to));
     let mut from_many = client_endpoint.punch_by_port_guessing(SECRET, Role::Initiator, many);

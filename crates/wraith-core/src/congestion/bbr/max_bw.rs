@@ -36,11 +36,16 @@ impl MaxBw {
 mod tests {
     use super::*;
 
+    fn after_a_cycle_at(rate: u64) -> MaxBw {
+        let mut max = MaxBw::default();
+        max.update(rate, false);
+        max.advance();
+        max
+    }
+
     #[test]
     fn the_highest_rate_of_two_cycles_counts_and_older_ones_are_forgotten() {
-        let mut max = MaxBw::default();
-        max.update(100, false);
-        max.advance();
+        let mut max = after_a_cycle_at(100);
         max.update(60, false);
         assert_eq!(max.get(), 100);
         max.advance();
@@ -51,9 +56,7 @@ mod tests {
 
     #[test]
     fn an_application_that_sends_slowly_does_not_lower_the_estimate_but_may_raise_it() {
-        let mut max = MaxBw::default();
-        max.update(100, false);
-        max.advance();
+        let mut max = after_a_cycle_at(100);
         max.update(10, true);
         max.advance();
         assert_eq!(max.get(), 100);

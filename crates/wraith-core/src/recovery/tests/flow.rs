@@ -80,7 +80,48 @@ pub(crate) struct Flow {
     event_count: u64,
 }
 
+/// Time and size of each packet that left, in order.
+pub(crate) struct Departures(Vec<(Time, u64)>);
+
+impl Departures {
+    /// Returns the mean number of packets that leave at once.
+    pub(crate) fn mean_batch(&self) -> usize {
+        let batches = self.0.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
+        self.0.len() / (batches + 1)
+    }
+
+    /// Returns the most bytes that leave within any interval of this length.
+    pub(crate) fn most_within(&self, interval: Duration) -> u64 {
+        let (mut start, mut sent, mut most) = (0, 0, 0);
+        for &(time, size) in &self.0 {
+            sent += size;
+            while self.0[start].0 + interval < time {
+                sent -= self.0[start].1;
+                start += 1;
+            }
+            most = most.max(sent);
+        }
+        most
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, size)| size).sum()
+    }
+}
+
 impl Flow {
+    /// Sends bulk data for `duration`. Returns the packets that left.
+    pub(crate) fn bulk_departures(&mut self, duration: Duration) -> Departures {
+        self.departures = Some(Vec::new());
+        self.run_bulk(duration);
+        self.take_departures()
+    }
+
+    /// Returns the departures since [`Self::departures`] was set.
+    pub(crate) fn take_departures(&mut self) -> Departures {
+        Departures(self.departures.take().expect("they are recorded"))
+    }
+
     pub(crate) fn new(link: Link) -> Self {
         Self::with(link, Algorithm::Cubic)
     }

@@ -14,6 +14,14 @@ fn scatter(pn: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// Delays one of `N` packets by up to `MICROS`.
+fn delay_one_in<const N: u64, const MICROS: u64>(pn: u64, _: Duration) -> Fate {
+    match scatter(pn) % N {
+        0 => Fate::Late(us(scatter(pn) % MICROS)),
+        _ => Fate::Arrives,
+    }
+}
+
 #[test]
 fn a_clean_link_is_filled_from_dsl_to_data_centre() {
     for (rate, round_trip) in [
@@ -44,55 +52,40 @@ fn a_loopback_round_trip_of_thirty_microseconds_neither_stalls_nor_creeps() {
 
 #[test]
 fn a_transfer_of_more_than_two_to_the_33_bytes_keeps_its_rate() {
-    let mut flow = Flow::new(Link::clean(100_000 * MBIT, us(200)));
-    flow.set_mtu(65_000);
-    flow.transfer(1 << 32);
-    let first = flow.transfer(1 << 32);
-    let second = flow.transfer(1 << 32);
-    assert!(second <= first * 11 / 10, "{first:?} then {second:?}");
-    assert!(flow.delivered > 1 << 33);
+    for algorithm in [Algorithm::Bbr, Algorithm::Cubic] {
+        let mut flow = Flow::with(Link::clean(100_000 * MBIT, us(200)), algorithm);
+        flow.set_mtu(65_000);
+        flow.transfer(1 << 32);
+        let first = flow.transfer(1 << 32);
+        let second = flow.transfer(1 << 32);
+        assert!(second <= first * 11 / 10, "{first:?} then {second:?}");
+        assert!(flow.delivered > 1 << 33);
+    }
 }
 
 #[test]
 fn departures_follow_the_pacing_rate() {
     let mut flow = Flow::new(Link::clean(100 * MBIT, ms(50)));
     flow.run_bulk(Duration::from_secs(2));
-    flow.departures = Some(Vec::new());
-    flow.run_bulk(Duration::from_secs(1));
-    let departures = flow.departures.take().expect("recorded");
-    let quantum = flow.recovery.send_quantum();
+    let sent = flow.bulk_departures(Duration::from_secs(1)).most_within(ms(5));
     // No 5 ms contain more than the rate allows, plus one quantum and one catch-up.
-    let (mut start, mut sent) = (0, 0);
-    for &(time, size) in &departures {
-        sent += size;
-        while departures[start].0 + ms(5) < time {
-            sent -= departures[start].1;
-            start += 1;
-        }
-        let allowed = flow.recovery.pacing_rate() * 8 / 1000 + 2 * quantum + 12_000;
-        assert!(sent <= allowed, "{sent} bytes within 5 ms, {allowed} allowed");
-    }
+    let quantum = flow.recovery.send_quantum();
+    let allowed = flow.recovery.pacing_rate() * 8 / 1000 + 2 * quantum + 12_000;
+    assert!(sent <= allowed, "{sent} bytes within 5 ms, {allowed} allowed");
 }
 
 #[test]
 fn packets_leave_in_whole_quanta_where_the_rate_allows() {
     let mut flow = Flow::new(Link::clean(500 * MBIT, ms(20)));
     flow.run_bulk(Duration::from_secs(2));
-    flow.departures = Some(Vec::new());
-    flow.run_bulk(Duration::from_secs(1));
-    let departures = flow.departures.take().expect("recorded");
-    let batches = departures.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
-    let mean = departures.len() / (batches + 1);
+    let mean = flow.bulk_departures(Duration::from_secs(1)).mean_batch();
     assert!(mean >= 20, "{mean} packets per batch");
 }
 
 #[test]
 fn a_millisecond_of_reordering_at_gigabit_rates_costs_little() {
     let mut link = Link::clean(1600 * MBIT, ms(100));
-    link.fate = |pn, _| match scatter(pn) % 10 {
-        0 => Fate::Late(us(scatter(pn) % 1000)),
-        _ => Fate::Arrives,
-    };
+    link.fate = delay_one_in::<10, 1000>;
     let mut flow = Flow::new(link);
     let goodput = flow.run_bulk(Duration::from_secs(3));
     assert!(goodput > 1000 * MBIT, "{} Mbit/s", goodput / MBIT);
@@ -102,10 +95,7 @@ fn a_millisecond_of_reordering_at_gigabit_rates_costs_little() {
 #[test]
 fn reordering_beyond_the_first_window_is_learned_and_forgiven() {
     let mut link = Link::clean(200 * MBIT, ms(20));
-    link.fate = |pn, _| match scatter(pn) % 50 {
-        0 => Fate::Late(ms(scatter(pn) % 12)),
-        _ => Fate::Arrives,
-    };
+    link.fate = delay_one_in::<50, 12_000>;
     let mut flow = Flow::new(link);
     flow.run_bulk(ms(200));
     let learned = flow.recovery.spurious_losses();

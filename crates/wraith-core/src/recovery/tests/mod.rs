@@ -89,6 +89,12 @@ impl Stepper {
             .expect("these packets were sent");
     }
 
+    /// Returns whether an ACK of `range`, which may name packets never sent, is accepted.
+    fn accepts(&mut self, now: Duration, range: RangeInclusive<u64>) -> bool {
+        let (largest, ranges) = (*range.end(), std::iter::once(range));
+        self.recovery.on_ack(at(now), largest, ranges, Duration::ZERO, &mut self.out).is_ok()
+    }
+
     fn acked(&self) -> Vec<u64> {
         self.out.acked.iter().map(|packet| packet.pn).collect()
     }

@@ -266,13 +266,7 @@ fn tiny_writes_fill_the_buffer_too() {
 fn a_reset_drops_what_was_not_read_and_returns_the_credit() {
     let mut pair = Pair::new(&tight(), &tight(), BAD, 11);
     for _ in 0..50 {
-        let id = loop {
-            if let Some(id) = pair.a.streams.open() {
-                break id;
-            }
-            pair.exchange(10);
-        };
-        pair.a.write(id, 0..50_000).unwrap();
+        let id = pair.open_when_allowed(50_000);
         pair.exchange(8);
         pair.a.streams.reset(id, 77).unwrap();
         assert_eq!(pair.a.write(id, 0..1), Err(StreamError::Closed));
@@ -290,13 +284,7 @@ fn a_reset_drops_what_was_not_read_and_returns_the_credit() {
 fn a_stop_ends_the_sender_and_returns_the_credit() {
     let mut pair = Pair::new(&tight(), &tight(), BAD, 12);
     for _ in 0..50 {
-        let id = loop {
-            if let Some(id) = pair.a.streams.open() {
-                break id;
-            }
-            pair.exchange(10);
-        };
-        pair.a.write(id, 0..50_000).unwrap();
+        let id = pair.open_when_allowed(50_000);
         while !pair.b.take_events().contains(&StreamEvent::Opened(id)) {
             pair.exchange(8);
         }
@@ -316,10 +304,7 @@ fn a_stop_ends_the_sender_and_returns_the_credit() {
 #[test]
 fn a_stop_after_everything_arrived_is_not_sent() {
     let mut pair = Pair::calm();
-    let id = pair.a.streams.open().unwrap();
-    pair.a.write(id, 0..100).unwrap();
-    pair.a.streams.finish(id).unwrap();
-    pair.settle();
+    let id = pair.deliver(100);
     pair.b.streams.stop(id, 5).unwrap();
     assert!(!pair.b.streams.has_pending());
     assert_eq!(pair.a.take_events(), vec![StreamEvent::Acked(id)]);

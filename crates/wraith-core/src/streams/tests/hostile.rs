@@ -150,10 +150,7 @@ fn gaps_are_forgotten_with_their_stream() {
 #[test]
 fn bytes_for_a_forgotten_stream_are_ignored() {
     let mut pair = Pair::calm();
-    let id = pair.a.streams.open().unwrap();
-    pair.a.write(id, 0..10).unwrap();
-    pair.a.streams.finish(id).unwrap();
-    pair.settle();
+    let id = pair.deliver(10);
     pair.b.streams.finish(id).unwrap();
     assert!(pair.b.read(Time::ZERO, id, &mut 0).unwrap());
     pair.settle();

@@ -223,6 +223,26 @@ impl Pair {
         Self::new(&config, &config, Channel::default(), 1)
     }
 
+    /// Opens a stream of side A, once the peer allows it, and writes `len` bytes.
+    pub(super) fn open_when_allowed(&mut self, len: u64) -> StreamId {
+        loop {
+            if let Some(id) = self.a.streams.open() {
+                self.a.write(id, 0..len).unwrap();
+                return id;
+            }
+            self.exchange(10);
+        }
+    }
+
+    /// Delivers `len` bytes and the end on a new stream of side A.
+    pub(super) fn deliver(&mut self, len: u64) -> StreamId {
+        let id = self.a.streams.open().unwrap();
+        self.a.write(id, 0..len).unwrap();
+        self.a.streams.finish(id).unwrap();
+        self.settle();
+        id
+    }
+
     /// Runs one flight each way: up to `packets` packets of a random size, transferred and settled.
     /// Returns how many were sent.
     pub(super) fn exchange(&mut self, packets: usize) -> usize {

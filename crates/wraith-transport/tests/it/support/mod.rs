@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use wraith_transport::{
-    AccessKey, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
-    block_on, block_on_timeout,
+    AccessKey, Addr, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream,
+    SecretIdentity, block_on, block_on_timeout,
 };
 
 use pattern::PIECE;
@@ -54,10 +54,19 @@ pub fn pair(ip: IpAddr) -> ConnectedPair {
     pair_of(endpoint(1, ip), endpoint(2, ip))
 }
 
+/// Connects endpoint 1 to endpoint 2 at `address`. Returns both ends.
+pub fn connect(
+    client: &Endpoint,
+    server: &Endpoint,
+    address: impl Into<Addr>,
+) -> (Connection, Connection) {
+    let connection = run(client.connect([address], node_id(2), &access_key(2))).unwrap();
+    (connection, run(server.accept()).unwrap())
+}
+
 pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> ConnectedPair {
     let address = server_endpoint.local_addr();
-    let client = run(client_endpoint.connect(&[address], node_id(2), &access_key(2))).unwrap();
-    let server = run(server_endpoint.accept()).unwrap();
+    let (client, server) = connect(&client_endpoint, &server_endpoint, address);
     ConnectedPair { client_endpoint, server_endpoint, client, server }
 }
 

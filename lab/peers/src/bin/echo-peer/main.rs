@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! echo-peer --transport wraith                   # two processes over loopback
+//! echo-peer --transport wraith-movers            # with a second mover at both endpoints
 //! echo-peer --transport quinn --in-flight 64 --requests 100000 --bytes 64
 //! echo-peer [options] serve [ADDRESS]            prints the address, serves until killed
 //! echo-peer [options] load ADDRESS               prints one line of JSON
@@ -55,6 +56,8 @@ struct Options {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Transport {
     Wraith,
+    /// Wraith with a second mover at both endpoints, as nodes have
+    WraithMovers,
     Quinn,
 }
 
@@ -97,7 +100,8 @@ fn main() -> Result<()> {
         Some(Side::Serve { address }) => {
             return runtime.block_on(async {
                 match options.transport {
-                    Transport::Wraith => wraith_echo::serve(address).await,
+                    Transport::Wraith => wraith_echo::serve(address, false).await,
+                    Transport::WraithMovers => wraith_echo::serve(address, true).await,
                     Transport::Quinn => quinn_echo::serve(address).await,
                 }
             });
@@ -114,8 +118,9 @@ fn main() -> Result<()> {
 
 async fn load(options: &Options, address: SocketAddr) -> Result<Report> {
     match options.transport {
-        Transport::Wraith => {
-            let (client, _endpoint) = wraith_echo::connect(address).await?;
+        Transport::Wraith | Transport::WraithMovers => {
+            let with_pool = matches!(options.transport, Transport::WraithMovers);
+            let (client, _endpoint) = wraith_echo::connect(address, with_pool).await?;
             measure(options, client).await
         }
         Transport::Quinn => {

@@ -1,9 +1,11 @@
 //! The echo over wraith-transport.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use bytes::Bytes;
+use wraith_transport::mover::SocketPool;
 use wraith_transport::{
     AccessKey, Config, Connection, Endpoint, EndpointConfig, RecvStream, SecretIdentity,
 };
@@ -14,15 +16,19 @@ use crate::{Client, MESSAGE_MAX, STREAMS_MAX, answer};
 const SERVER_SEED: [u8; 32] = [2; 32];
 const CLIENT_SEED: [u8; 32] = [1; 32];
 
-fn endpoint(seed: [u8; 32], address: SocketAddr) -> Result<Endpoint> {
+fn endpoint(seed: [u8; 32], address: SocketAddr, with_pool: bool) -> Result<Endpoint> {
     let mut config = EndpointConfig::open(SecretIdentity::from_seed(seed));
     config.transport.streams_max = u64::from(STREAMS_MAX);
-    Ok(Endpoint::bind(Config::new(config).bind(address))?)
+    let mut config = Config::new(config).bind(address);
+    if with_pool {
+        config.movers.push(Arc::new(SocketPool::new()?));
+    }
+    Ok(Endpoint::bind(config)?)
 }
 
 /// Answers every stream of every connection.
-pub async fn serve(address: SocketAddr) -> Result<()> {
-    let endpoint = endpoint(SERVER_SEED, address)?;
+pub async fn serve(address: SocketAddr, with_pool: bool) -> Result<()> {
+    let endpoint = endpoint(SERVER_SEED, address, with_pool)?;
     println!("{}", endpoint.local_addr());
     while let Some(connection) = endpoint.accept().await {
         tokio::spawn(async move {
@@ -38,8 +44,11 @@ pub async fn serve(address: SocketAddr) -> Result<()> {
 }
 
 /// Connects; the endpoint must be kept.
-pub async fn connect(address: SocketAddr) -> Result<(impl Client, Endpoint)> {
-    let endpoint = endpoint(CLIENT_SEED, SocketAddr::from(([127, 0, 0, 1], 0)))?;
+pub async fn connect(
+    address: SocketAddr,
+    with_pool: bool,
+) -> Result<(impl Client, Endpoint)> {
+    let endpoint = endpoint(CLIENT_SEED, SocketAddr::from(([127, 0, 0, 1], 0)), with_pool)?;
     let peer = SecretIdentity::from_seed(SERVER_SEED).node_id();
     let connection = endpoint.connect([address], peer, &AccessKey::public(peer)).await?;
     Ok((connection, endpoint))

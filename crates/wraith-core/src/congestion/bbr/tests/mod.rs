@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::{Bbr, BbrState, Phase, UNLIMITED};
 use crate::Time;
 use crate::congestion::{Acked, Control, Controller, ControllerFactory, Lost, Marked, Rtt, Start};
-use crate::recovery::tests::flow::{Fate, Flow, Link};
+use crate::recovery::tests::flow::{Departures, Fate, Flow, Link};
 
 const MBIT: u64 = 125_000;
 
@@ -29,6 +29,11 @@ const fn ms(millis: u64) -> Duration {
 /// Returns a fixed pseudo-random number for a packet number.
 fn scatter(pn: u64) -> u64 {
     super::ProbeRng(pn.wrapping_mul(0x2545_f491_4f6c_dd1d)).next()
+}
+
+/// Loses one of `N` packets by chance.
+fn lose_one_in<const N: u64>(pn: u64, _: Duration) -> Fate {
+    if scatter(pn).is_multiple_of(N) { Fate::Lost } else { Fate::Arrives }
 }
 
 /// A BBR that the test can inspect while a flow uses it.
@@ -104,6 +109,22 @@ impl Run {
         Self::new(Link::clean(mbit * MBIT, round_trip))
     }
 
+    /// Creates a link of `mbit` Mbit/s with a queue of `bytes`.
+    fn with_queue(mbit: u64, round_trip: Duration, bytes: u64) -> Self {
+        Self::new(Link { queue_bytes: bytes, ..Link::clean(mbit * MBIT, round_trip) })
+    }
+
+    /// Creates a link of `mbit` Mbit/s that treats packets as `fate` says.
+    fn with_fate(mbit: u64, round_trip: Duration, fate: fn(u64, Duration) -> Fate) -> Self {
+        Self::new(Link { fate, ..Link::clean(mbit * MBIT, round_trip) })
+    }
+
+    /// Creates a link of `mbit` Mbit/s with a queue of so many bandwidth-delay products.
+    fn deep(mbit: u64, round_trip: Duration, products: u64) -> Self {
+        let link = Link::clean(mbit * MBIT, round_trip);
+        Self::new(Link { queue_bytes: link.queue_bytes * products, ..link })
+    }
+
     /// Returns a copy of the current BBR.
     fn bbr(&self) -> Bbr {
         self.observed.with(|bbr| bbr.clone())
@@ -157,8 +178,33 @@ impl Run {
         self.until(&format!("{state:?}"), Duration::from_secs(30), |run| run.state() == state);
     }
 
+    /// Runs until the end of Startup.
+    fn until_started(&mut self, limit: Duration) {
+        self.until("the end of Startup", limit, |run| run.state() != BbrState::Startup);
+    }
+
     fn until_phase(&mut self, phase: Phase) {
         self.until_state(BbrState::ProbeBw(phase));
+    }
+
+    /// Changes the rate of the link, in Mbit/s, and its queue.
+    fn change_path(&mut self, mbit: u64, queue_bytes: u64) {
+        self.flow.link.bytes_per_second = mbit * MBIT;
+        self.flow.link.queue_bytes = queue_bytes;
+    }
+
+    /// Returns the packets that leave during `duration`.
+    fn departures(&mut self, duration: Duration) -> Departures {
+        self.flow.departures = Some(Vec::new());
+        self.run(duration);
+        self.flow.take_departures()
+    }
+
+    /// Asserts that the goodput of the next `duration` exceeds `mbit` Mbit/s.
+    #[track_caller]
+    fn expect_goodput(&mut self, duration: Duration, mbit: u64) {
+        let goodput = self.goodput(duration);
+        assert!(goodput > mbit * MBIT, "{} kbit/s", goodput / 125);
     }
 
     /// Returns the goodput of the next `duration`, in bytes per second.

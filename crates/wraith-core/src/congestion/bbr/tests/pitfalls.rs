@@ -8,22 +8,13 @@ use crate::congestion::Algorithm;
 fn departures_follow_the_pacing_rate() {
     let mut run = Run::clean(100, ms(50));
     run.until_phase(Phase::Cruise);
-    run.flow.departures = Some(Vec::new());
-    run.run(ms(1000));
-    let departures = run.flow.departures.take().unwrap();
+    let departures = run.departures(ms(1000));
     let quantum = run.flow.recovery.send_quantum();
-    let (mut start, mut sent) = (0, 0);
-    for &(time, size) in &departures {
-        sent += size;
-        while departures[start].0 + ms(10) < time {
-            sent -= departures[start].1;
-            start += 1;
-        }
-        // The probe's gain, one quantum, and the catch-up of a late timer.
-        let allowed = run.bbr().max_bw.get() / 100 * 125 / 100 + 2 * quantum + 12_000;
-        assert!(sent <= allowed, "{sent} bytes within 10 ms, {allowed} allowed");
-    }
-    let total: u64 = departures.iter().map(|(_, size)| size).sum();
+    // The probe's gain, one quantum, and the catch-up of a late timer.
+    let allowed = run.bbr().max_bw.get() / 100 * 125 / 100 + 2 * quantum + 12_000;
+    let sent = departures.most_within(ms(10));
+    assert!(sent <= allowed, "{sent} bytes within 10 ms, {allowed} allowed");
+    let total = departures.bytes();
     assert!(total > 10_500_000, "{total} bytes in a second");
 }
 
@@ -38,8 +29,7 @@ fn timeouts_forget_neither_bandwidth_nor_round_trip() {
     assert_eq!((run.bbr().max_bw.get(), run.bbr().min_rtt.get()), (bw, min_rtt));
     run.flow.link.fate = |_, _| Fate::Arrives;
     run.run(ms(2500));
-    let goodput = run.goodput(ms(2000));
-    assert!(goodput > 85 * MBIT, "{} Mbit/s after the outage", goodput / MBIT);
+    run.expect_goodput(ms(2000), 85);
 }
 
 #[test]
@@ -88,25 +78,18 @@ fn the_first_pacing_rate_follows_the_measured_round_trip_and_is_not_kept_for_lif
 
 #[test]
 fn segments_over_a_very_short_round_trip_do_not_ratchet_the_rate_down() {
-    let mut link = Link::clean(10_000 * MBIT, Duration::from_micros(60));
-    link.ack_every = 32;
-    link.queue_bytes = 2_000_000;
-    let mut run = Run::new(link);
+    let mut run = Run::with_queue(10_000, Duration::from_micros(60), 2_000_000);
+    run.flow.link.ack_every = 32;
     run.step = ms(1);
     run.run(ms(500));
-    let goodput = run.goodput(ms(500));
-    assert!(goodput > 8_500 * MBIT, "{} Mbit/s", goodput / MBIT);
+    run.expect_goodput(ms(500), 8_500);
 }
 
 #[test]
 fn quanta_leave_whole_at_high_rates() {
     let mut run = Run::clean(1000, ms(2));
     run.run(ms(1000));
-    run.flow.departures = Some(Vec::new());
-    run.run(ms(500));
-    let departures = run.flow.departures.take().unwrap();
-    let batches = departures.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
-    let mean = departures.len() / (batches + 1);
+    let mean = run.departures(ms(500)).mean_batch();
     assert!(mean >= 20, "{mean} packets per batch");
 }
 
@@ -121,20 +104,7 @@ fn a_larger_mtu_raises_the_first_window_and_never_lowers_a_rate() {
     run.flow.set_mtu(8952);
     assert_eq!(run.flow.recovery.pacing_rate(), rate);
     assert!(run.flow.recovery.window() >= 4 * 8952);
-    let goodput = run.goodput(ms(2000));
-    assert!(goodput > 930 * MBIT, "{} Mbit/s", goodput / MBIT);
-}
-
-#[test]
-fn more_than_two_to_the_33_bytes_keep_their_rate() {
-    let mut flow =
-        Flow::with(Link::clean(100_000 * MBIT, Duration::from_micros(200)), Algorithm::Bbr);
-    flow.set_mtu(65_000);
-    flow.transfer(1 << 32);
-    let first = flow.transfer(1 << 32);
-    let second = flow.transfer(1 << 32);
-    assert!(second <= first * 11 / 10, "{first:?} then {second:?}");
-    assert!(flow.delivered > 1 << 33);
+    run.expect_goodput(ms(2000), 930);
 }
 
 #[test]
@@ -145,23 +115,21 @@ fn a_startup_limited_by_the_receivers_window_goes_on_when_it_opens() {
     run.run(ms(3000));
     run.application = None;
     run.run(ms(600));
-    let goodput = run.goodput(ms(1000));
-    assert!(goodput > 440 * MBIT, "{} Mbit/s", goodput / MBIT);
+    run.expect_goodput(ms(1000), 440);
 }
 
 #[test]
 fn random_loss_up_to_a_tenth_costs_little_more_than_itself() {
     for (one_in, share) in [(1000, 95), (200, 94), (100, 93), (33, 88), (20, 82), (10, 75)] {
-        let mut link = Link::clean(100 * MBIT, ms(50));
-        link.fate = match one_in {
-            1000 => |pn, _| lost_one_in(pn, 1000),
-            200 => |pn, _| lost_one_in(pn, 200),
-            100 => |pn, _| lost_one_in(pn, 100),
-            33 => |pn, _| lost_one_in(pn, 33),
-            20 => |pn, _| lost_one_in(pn, 20),
-            _ => |pn, _| lost_one_in(pn, 10),
+        let fate = match one_in {
+            1000 => lose_one_in::<1000>,
+            200 => lose_one_in::<200>,
+            100 => lose_one_in::<100>,
+            33 => lose_one_in::<33>,
+            20 => lose_one_in::<20>,
+            _ => lose_one_in::<10>,
         };
-        let mut run = Run::new(link);
+        let mut run = Run::with_fate(100, ms(50), fate);
         run.run(ms(5000));
         let goodput = run.goodput(ms(15_000)) / MBIT;
         assert!(
@@ -176,14 +144,8 @@ fn random_loss_up_to_a_tenth_costs_little_more_than_itself() {
 /// belong to several flights.
 #[test]
 fn random_loss_on_a_path_shorter_than_the_timer_costs_little_more_than_itself() {
-    let mut link = Link::clean(10_000 * MBIT, Duration::from_micros(200));
-    link.fate = |pn, _| lost_one_in(pn, 50);
-    let mut run = Run::new(link);
+    let mut run = Run::with_fate(10_000, Duration::from_micros(200), lose_one_in::<50>);
     run.run(ms(200));
     let goodput = run.goodput(ms(300)) / MBIT;
     assert!(goodput > 9000, "{goodput} Mbit/s of 10,000: {:#?}", run.bbr());
-}
-
-fn lost_one_in(pn: u64, n: u64) -> Fate {
-    if scatter(pn).is_multiple_of(n) { Fate::Lost } else { Fate::Arrives }
 }

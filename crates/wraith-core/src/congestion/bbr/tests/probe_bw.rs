@@ -17,9 +17,7 @@ fn no_loss(_: u64, _: Duration) -> Fate {
 
 #[test]
 fn exiting_probe_up_on_bandwidth_plateau() {
-    let mut link = Link::clean(100 * MBIT, ms(40));
-    link.queue_bytes *= 3;
-    let mut run = Run::new(link);
+    let mut run = Run::deep(100, ms(40), 3);
     run.until_state(UP);
     let since = run.bbr().round.round_count;
     run.until("out of Up", ms(2000), |run| run.state() != UP);
@@ -74,9 +72,7 @@ fn exiting_probe_down_on_inflight() {
 
 #[test]
 fn exiting_probe_down_after_max_time() {
-    let mut link = Link::clean(100 * MBIT, ms(100));
-    link.queue_bytes *= 20;
-    let mut run = Run::new(link);
+    let mut run = Run::deep(100, ms(100), 20);
     run.until_state(UP);
     // The path slows down during the probe; the resulting queue is not gone within the time of a
     // cycle.
@@ -122,8 +118,7 @@ fn handling_application_limited_sending_during_probe_refill() {
     run.run(ms(500));
     assert_eq!(run.bbr().max_bw.get(), max_bw);
     run.application = None;
-    let goodput = run.goodput(ms(4000));
-    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+    run.expect_goodput(ms(4000), 90);
 }
 
 #[test]
@@ -163,9 +158,7 @@ fn a_probe_that_only_raises_the_bound_ends_when_the_queue_shows_that_the_pipe_is
 
 #[test]
 fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
-    let mut link = Link::clean(100 * MBIT, ms(40));
-    link.queue_bytes *= 8;
-    let mut run = Run::new(link);
+    let mut run = Run::deep(100, ms(40), 8);
     run.until_state(UP);
     assert_eq!(run.flow.recovery.acks_per_window(), 4);
     run.flow.link.fate = heavy_loss;
@@ -177,9 +170,7 @@ fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
 #[test]
 fn losses_of_a_probe_do_not_slow_the_following_cruise() {
     // A queue of a tenth of the pipe: each probe overflows it.
-    let mut link = Link::clean(500 * MBIT, ms(40));
-    link.queue_bytes = 250_000;
-    let mut run = Run::new(link);
+    let mut run = Run::with_queue(500, ms(40), 250_000);
     run.until_phase(Phase::Cruise);
     run.until_phase(Phase::Up);
     let before = run.flow.recovery.packets_lost();
@@ -191,9 +182,7 @@ fn losses_of_a_probe_do_not_slow_the_following_cruise() {
 
 #[test]
 fn on_a_short_path_loss_by_chance_is_known_for_what_it_is() {
-    let mut link = Link::clean(8000 * MBIT, Duration::from_micros(200));
-    link.fate = |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
-    let mut run = Run::new(link);
+    let mut run = Run::with_fate(8000, Duration::from_micros(200), lose_one_in::<33>);
     run.run(ms(100));
     let rate = run.bbr().random_loss.rate();
     assert!((0.01..0.06).contains(&rate), "{rate}");
@@ -204,7 +193,7 @@ fn a_probe_that_fails_by_loss_begins_to_ask_whose_loss_it_is() {
     // A slow, long path with a tenth of random loss: thirty packets per round, so trials take long.
     let mut link = Link::clean(MBIT, ms(600));
     link.queue_bytes /= 4;
-    link.fate = |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
+    link.fate = lose_one_in::<10>;
     let mut run = Run::new(link);
     run.until("known", ms(12_000), |run| run.bbr().random_loss.rate() > 0.03);
 }

@@ -25,8 +25,7 @@ fn entering_and_exiting_probe_rtt() {
     run.until("out of ProbeRTT", ms(1000), |run| run.state() != BbrState::ProbeRtt);
     assert!(run.flow.now - entered >= ms(100));
     assert!(matches!(run.state(), BbrState::ProbeBw(_)));
-    let goodput = run.goodput(ms(2000));
-    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+    run.expect_goodput(ms(2000), 90);
     run.run(ms(10_000));
     assert_close(run.bbr().min_rtt.get().unwrap().as_micros() as u64, 50_000, 3);
 }

@@ -6,9 +6,7 @@ const UP: BbrState = BbrState::ProbeBw(Phase::Up);
 
 #[test]
 fn handling_spurious_fast_recovery() {
-    let mut link = Link::clean(100 * MBIT, ms(80));
-    link.queue_bytes *= 4;
-    let mut run = Run::new(link);
+    let mut run = Run::deep(100, ms(80), 4);
     run.until_state(UP);
     let bw = run.bbr().max_bw.get();
     let bound = run.bbr().long_term.inflight_longterm;
@@ -51,8 +49,7 @@ fn handling_spurious_rto_recovery() {
     run.run(ms(3000));
     assert!(run.bbr().max_bw.get() * 100 >= bw * 90);
     assert!(run.flow.recovery.window() * 100 >= window * 80);
-    let goodput = run.goodput(ms(3000));
-    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+    run.expect_goodput(ms(3000), 90);
 }
 
 #[test]

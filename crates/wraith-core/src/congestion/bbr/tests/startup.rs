@@ -25,8 +25,7 @@ fn exiting_startup_on_loss_when_application_limited() {
     run.limit_application(20 * MBIT);
     run.run(ms(1000));
     assert_eq!(run.state(), BbrState::Startup);
-    run.flow.link.fate =
-        |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
+    run.flow.link.fate = lose_one_in::<10>;
     run.until("out of Startup", ms(1000), |run| run.state() != BbrState::Startup);
     assert!(run.bbr().full_bw.reached && run.bbr().full_bw.now);
     assert!(run.bbr().full_bw.count < 3, "the loss, not a plateau");
@@ -51,17 +50,14 @@ fn one_burst_of_losses_ends_neither_startup_nor_lowers_a_bound() {
 #[test]
 fn three_percent_of_random_loss_do_not_end_startup_below_the_bandwidth() {
     let mut run = Run::clean(200, ms(100));
-    run.flow.link.fate =
-        |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
+    run.flow.link.fate = lose_one_in::<33>;
     run.until_state(BbrState::Drain);
     assert!(run.bbr().max_bw.get() > 190 * MBIT, "{} Mbit/s", run.bbr().max_bw.get() / MBIT);
 }
 
 #[test]
 fn a_shallow_queue_ends_startup_by_its_loss() {
-    let mut link = Link::clean(200 * MBIT, ms(50));
-    link.queue_bytes = 50_000;
-    let mut run = Run::new(link);
+    let mut run = Run::with_queue(200, ms(50), 50_000);
     run.until_state(BbrState::Drain);
     assert!(run.bbr().full_bw.count < 3);
     assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
@@ -79,24 +75,9 @@ fn never_exiting_startup_when_application_limited_with_no_loss() {
 }
 
 #[test]
-fn a_long_path_is_filled_threefold_each_round_trip_without_flooding_it() {
-    let mut run = Run::clean(500, ms(100));
-    run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
-    // An initial window of 62,500 bytes is a hundredth of the path's capacity: doubling takes seven
-    // round trips, tripling five.
-    assert!(run.flow.now < Time::ZERO + ms(750), "{:?}", run.flow.now);
-    run.until("the end of Startup", ms(2000), |run| run.state() != BbrState::Startup);
-    assert!(run.bbr().max_bw.get() < 510 * MBIT);
-    let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
-    assert!(lost * 1200 * 4 < delivered, "{lost} packets lost of {delivered} bytes");
-}
-
-#[test]
 fn loss_before_the_pipe_was_half_full_is_known_to_be_random() {
-    let mut link = Link::clean(100 * MBIT, ms(100));
-    link.fate = |pn, _| if scatter(pn).is_multiple_of(25) { Fate::Lost } else { Fate::Arrives };
-    let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
+    let mut run = Run::with_fate(100, ms(100), lose_one_in::<25>);
+    run.until_started(ms(5000));
     let rate = run.bbr().random_loss.rate();
     assert!((0.02..0.07).contains(&rate), "{rate}");
 }
@@ -104,18 +85,14 @@ fn loss_before_the_pipe_was_half_full_is_known_to_be_random() {
 #[test]
 fn loss_of_the_rate_that_startup_reached_is_not_taken_for_random() {
     // A policer instead of a queue: the excess is lost without an effect on the round trips.
-    let mut link = Link::clean(10 * MBIT, ms(60));
-    link.queue_bytes = 4000;
-    let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
+    let mut run = Run::with_queue(10, ms(60), 4000);
+    run.until_started(ms(5000));
     assert!(run.bbr().random_loss.rate() < 0.02, "{}", run.bbr().random_loss.rate());
 }
 
 #[test]
 fn a_first_rate_that_was_too_high_is_lowered_when_a_queue_shows_it() {
-    let mut link = Link::clean(MBIT, ms(60));
-    link.queue_bytes = 1_000_000;
-    let mut run = Run::new(link);
+    let mut run = Run::with_queue(1, ms(60), 1_000_000);
     run.run(ms(50));
     let first = run.flow.recovery.pacing_rate();
     assert!(first > 5 * MBIT, "{first}");
@@ -125,10 +102,8 @@ fn a_first_rate_that_was_too_high_is_lowered_when_a_queue_shows_it() {
 
 #[test]
 fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
-    let mut link = Link::clean(10 * MBIT, ms(100));
-    link.queue_bytes = 20_000;
-    let mut run = Run::new(link);
-    run.until("the end of Startup", ms(5000), |run| run.state() != BbrState::Startup);
+    let mut run = Run::with_queue(10, ms(100), 20_000);
+    run.until_started(ms(5000));
     assert!(run.bbr().rough_bound.is_set());
     run.until_state(BbrState::ProbeBw(Phase::Up));
     assert!(!run.bbr().rough_bound.is_set(), "only the first");
@@ -138,9 +113,10 @@ fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
 fn a_first_burst_shows_the_bandwidth_and_startup_jumps_there() {
     let mut run = Run::clean(500, ms(100));
     run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
-    // Tripling takes two round trips more.
+    // An initial window of 62,500 bytes is a hundredth of the path's capacity: doubling takes seven
+    // round trips, tripling five, and the jump three.
     assert!(run.flow.now < Time::ZERO + ms(600), "{:?}", run.flow.now);
-    run.until("the end of Startup", ms(2000), |run| run.state() != BbrState::Startup);
+    run.until_started(ms(2000));
     assert!(run.bbr().max_bw.get() < 510 * MBIT);
     let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
     assert!(lost * 1200 * 20 < delivered, "{lost} packets lost of {delivered} bytes");
@@ -162,9 +138,7 @@ fn policed(pn: u64, _: Duration) -> Fate {
 
 #[test]
 fn a_jump_that_is_lost_goes_back_to_the_model_and_startup_goes_on() {
-    let mut link = Link::clean(1000 * MBIT, ms(50));
-    link.fate = policed;
-    let mut run = Run::new(link);
+    let mut run = Run::with_fate(1000, ms(50), policed);
     run.until("a failed jump", ms(1000), |run| run.bbr().has_failed_to_jump());
     assert_eq!(run.state(), BbrState::Startup);
     let found = run.bbr().max_bw.get();
