@@ -22,15 +22,23 @@ step() { echo "== $*"; }
 skip() { echo "skipped: $*"; skipped=$((skipped + 1)); }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# PROGRAM NAME [WRAPPER COMMAND...]: runs one test, with an empty folder if it uses files.
+# PROGRAM NAME [WRAPPER COMMAND...]: runs one test, with an empty folder if it uses files. A test that fails is named.
 run() {
     program=$1 name=$2
     shift 2
+    echo "-- $name"
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
-    files | stopping | connections | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
-    vectors) timeout 300 "$@" "$program" "$vectors" ;;
-    *) timeout 300 "$@" "$program" ;;
+    files | stopping | connections | two_processes | lasting | kept) set -- "$@" "$program" "$work/folder" ;;
+    vectors) set -- "$@" "$program" "$vectors" ;;
+    *) set -- "$@" "$program" ;;
+    esac
+    code=0
+    timeout 300 "$@" || code=$?
+    case $code in
+    0) ;;
+    124) echo "$name did not end within 300 s" >&2; exit 1 ;;
+    *) echo "$name failed with exit code $code" >&2; exit 1 ;;
     esac
 }
 tests=$(cd "$here/tests" && ls ./*.c | sed 's|^\./||; s|\.c$||')
