@@ -2,10 +2,10 @@
 
 use wraith_crypto::identity::{InvalidNodeId, SIGNATURE_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_session::{NoRandomness, system_rng};
 
 use crate::border::export;
-use crate::random;
-use crate::status::wraith_status_t::WRAITH_UNAUTHENTIC;
+use crate::status::wraith_status_t::{WRAITH_NO_RANDOMNESS, WRAITH_UNAUTHENTIC};
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
@@ -24,6 +24,12 @@ pub type wraith_identity_t = u64;
 
 static IDENTITIES: Table<SecretIdentity> = Table::new(Kind::Identity);
 
+impl From<NoRandomness> for Failure {
+    fn from(error: NoRandomness) -> Self {
+        Self::new(WRAITH_NO_RANDOMNESS, error.to_string())
+    }
+}
+
 /// Returns the identity behind a handle.
 pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
     IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
@@ -32,7 +38,8 @@ pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
 export!(
     /// Generates an identity from system randomness.
     pub fn wraith_identity_generate() -> Outcome<wraith_identity_t> {
-        IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))
+        system_rng()?;
+        IDENTITIES.insert(SecretIdentity::generate())
     }
 
     /// Creates the identity of a seed: 32 secret random bytes.

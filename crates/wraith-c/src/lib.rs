@@ -33,9 +33,10 @@ pub mod hash;
 pub mod identity;
 pub mod library;
 pub mod messages;
-mod random;
+mod options;
 pub mod status;
 mod table;
+pub mod waiting;
 
 #[cfg(test)]
 mod unsafe_is_at_the_border;

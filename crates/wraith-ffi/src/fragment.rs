@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wraith::session::fragment::{self as inner, ReassemblyLimits};
+use wraith::session::system_rng;
 
 use crate::error::WraithError;
 
@@ -19,7 +20,7 @@ impl Splitter {
     /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn new() -> Result<Arc<Self>, WraithError> {
-        let splitter = inner::Splitter::new(&mut crate::random::generator()?);
+        let splitter = inner::Splitter::new(&mut system_rng()?);
         Ok(Arc::new(Self(Mutex::new(splitter))))
     }
 

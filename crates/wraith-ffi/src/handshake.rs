@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wraith::session::{HandshakeBuilder, Protocol, ReadOutcome, StaticKey};
+use wraith::session::{HandshakeBuilder, Protocol, ReadOutcome, StaticKey, system_rng};
 
 use crate::content::node_id;
 use crate::error::WraithError;
 use crate::identity::{Identity, array};
-use crate::random;
 use crate::secret::SecretKey;
 use crate::session::Session;
 
@@ -174,7 +173,7 @@ impl Handshake {
         if let Some(prologue) = prologue {
             builder = builder.prologue(&prologue);
         }
-        let handshake = builder.start(&mut random::generator()?)?;
+        let handshake = builder.start(&mut system_rng()?)?;
         Ok(Arc::new(Self(Mutex::new(handshake))))
     }
 

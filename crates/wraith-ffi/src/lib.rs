@@ -38,7 +38,6 @@ mod listen;
 mod node;
 mod offer;
 mod progress;
-mod random;
 mod ratchet;
 mod runtime;
 mod sealed_box;

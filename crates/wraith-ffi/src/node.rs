@@ -140,7 +140,7 @@ impl Node {
         let offer = match to {
             Recipient::Code => offer.by_code(),
             Recipient::Ticket => offer.by_ticket(),
-            Recipient::Contact { name } => offer.to_contact(self.contact(&name)?),
+            Recipient::Contact { name } => offer.to_contact(self.node.contact(&name)?),
         };
         let offer = in_runtime(self.runtime.clone(), offer.start()).await?;
         Ok(Offer::new(offer, self.runtime.clone()))
@@ -212,7 +212,7 @@ impl Node {
         let to: wraith::ServiceAddress = match to {
             ServiceAddress::Source { source } => source.trim().parse()?,
             ServiceAddress::Contact { contact, service } => {
-                wraith::ServiceAddress::of_contact(self.contact(&contact)?, service)
+                wraith::ServiceAddress::of_contact(self.node.contact(&contact)?, service)
             }
         };
         let mut connect = self.node.connect(to);
@@ -287,15 +287,6 @@ pub fn shutdown_all_nodes() {
         let _ = ended_tx.send(());
     });
     let _ = ended.recv_timeout(SHUTDOWN_TIMEOUT);
-}
-
-impl Node {
-    fn contact(&self, name: &str) -> Result<wraith::state::Contact, WraithError> {
-        let parsed = name.parse().map_err(WraithError::invalid)?;
-        let book = self.node.contacts().load()?;
-        let nobody = || WraithError::NotFound(format!("there is no contact named {name}"));
-        book.named(&parsed).cloned().ok_or_else(nobody)
-    }
 }
 
 fn builder(options: &NodeOptions) -> Result<wraith::NodeBuilder, WraithError> {

@@ -12,7 +12,7 @@ use crate::progress::{Progress, SharedProgressReader};
 use crate::runtime::in_runtime;
 
 /// Options of an offer.
-#[derive(Clone, Debug, uniffi::Record)]
+#[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct OfferOptions {
     /// Number of receivers; 0 counts as 1.
     #[uniffi(default = 1)]
@@ -39,21 +39,6 @@ pub struct OfferOptions {
     /// Does not resume an earlier offer.
     #[uniffi(default = false)]
     pub anew: bool,
-}
-
-impl Default for OfferOptions {
-    fn default() -> Self {
-        Self {
-            receivers: 1,
-            any_number: false,
-            expires: None,
-            timeout: None,
-            reconnect: None,
-            bytes_per_second: None,
-            listen: None,
-            anew: false,
-        }
-    }
 }
 
 impl OfferOptions {

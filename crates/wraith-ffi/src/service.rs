@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, watch};
 
 use crate::connection::{Connection, bounded};
 use crate::content::address;
@@ -27,7 +26,7 @@ pub enum Callers {
 }
 
 /// Options of a service.
-#[derive(Clone, Debug, uniffi::Record)]
+#[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct ServiceOptions {
     /// Number of peers that can use the code; 0 counts as 1. Each of them can connect any number of
     /// times.
@@ -48,12 +47,6 @@ pub struct ServiceOptions {
     /// one, so an observer of the network can see that they belong together.
     #[uniffi(default = false)]
     pub isolated: bool,
-}
-
-impl Default for ServiceOptions {
-    fn default() -> Self {
-        Self { callers: 1, any_number: false, expires: None, listen: None, isolated: false }
-    }
 }
 
 impl ServiceOptions {
@@ -86,14 +79,7 @@ impl ServiceOptions {
 /// stay open.
 #[derive(Debug, uniffi::Object)]
 pub struct Service {
-    code: Option<String>,
-    ticket: Option<String>,
-    address: String,
-    places: Vec<String>,
-    /// Locked while a call waits for a connection; `None` after the shutdown.
-    service: Mutex<Option<wraith::Service>>,
-    /// Makes the waiting calls release the service.
-    is_ending: watch::Sender<bool>,
+    service: wraith::Service,
     events: EventReader,
     node: wraith::Node,
     runtime: Handle,
@@ -101,17 +87,7 @@ pub struct Service {
 
 impl Service {
     pub(crate) fn new(service: wraith::Service, node: wraith::Node, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self {
-            code: service.code().map(ToString::to_string),
-            ticket: service.ticket().map(ToString::to_string),
-            address: service.address().to_string(),
-            places: service.places().iter().map(ToString::to_string).collect(),
-            events: EventReader::new(service.events()),
-            service: Mutex::new(Some(service)),
-            is_ending: watch::Sender::new(false),
-            node,
-            runtime,
-        })
+        Arc::new(Self { events: EventReader::new(service.events()), service, node, runtime })
     }
 }
 
@@ -119,23 +95,23 @@ impl Service {
 impl Service {
     /// Returns the code for callers to enter, or null if the service has none.
     pub fn code(&self) -> Option<String> {
-        self.code.clone()
+        self.service.code().map(ToString::to_string)
     }
 
     /// Returns the ticket of a service by ticket, or null. It is valid for any holder: keep it
     /// secret.
     pub fn ticket(&self) -> Option<String> {
-        self.ticket.clone()
+        self.service.ticket().map(ToString::to_string)
     }
 
     /// Returns the listening address and port.
     pub fn address(&self) -> String {
-        self.address.clone()
+        self.service.address().to_string()
     }
 
     /// Returns the meeting places at which peers with the code, or contacts, can find the service.
     pub fn places(&self) -> Vec<String> {
-        self.places.clone()
+        self.service.places().iter().map(ToString::to_string).collect()
     }
 
     /// Waits for the next connection of an invited peer. Returns null after
@@ -145,23 +121,7 @@ impl Service {
     /// # Errors
     /// [`WraithError::WrongCode`] if the code is no longer valid, and no peer has used it.
     pub async fn accept(&self) -> Result<Option<Arc<Connection>>, WraithError> {
-        let next = async {
-            let mut service = self.service.lock().await;
-            let Some(service) = service.as_mut() else { return Ok(None) };
-            match service.accept().await {
-                Some(connection) => Ok(Some(connection)),
-                None => service.finished().await.map(|()| None),
-            }
-        };
-        let mut ending = self.is_ending.subscribe();
-        let connection = in_runtime(self.runtime.clone(), async {
-            tokio::select! {
-                biased;
-                _ = ending.wait_for(|is_ending| *is_ending) => Ok(None),
-                connection = next => connection,
-            }
-        });
-        let connection = connection.await?;
+        let connection = in_runtime(self.runtime.clone(), self.service.try_accept()).await?;
         let (node, runtime) = (&self.node, &self.runtime);
         Ok(connection.map(|open| Connection::new(open, node.clone(), runtime.clone())))
     }
@@ -176,13 +136,6 @@ impl Service {
     /// its connections, also of accepted ones, and closes these connections. Waits for that, at most
     /// 3 s.
     pub async fn shutdown(&self) {
-        self.is_ending.send_replace(true);
-        in_runtime(self.runtime.clone(), async {
-            if let Some(service) = self.service.lock().await.take() {
-                // A cancelled call ends only its wait.
-                let _ = self.runtime.spawn(service.close()).await;
-            }
-        })
-        .await;
+        in_runtime(self.runtime.clone(), self.service.close()).await;
     }
 }

@@ -23,8 +23,7 @@ pub(crate) use export::{export, export_argument, export_one};
 pub use output::{OutPtr, Output};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
-use crate::bytes::wraith_bytes_t;
-use crate::messages::session::WRAITH_BATCH_MAX;
+use crate::bytes::{WRAITH_BATCH_MAX, wraith_bytes_t};
 use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};
 use crate::status::{Failure, Outcome, wraith_status_t};
 

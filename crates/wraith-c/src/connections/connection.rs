@@ -1,20 +1,23 @@
 //! A raw connection to a peer: streams, datagrams, and its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
-use wraith::{Bytes, CloseReason, Connection, DatagramError, ServiceAddress, SharedStream};
+use wraith::{
+    Bytes, CloseReason, Connection, DatagramError, RecvStream, SendStream, ServiceAddress,
+    SharedStream,
+};
 
+use super::ended;
 use super::stream::{StreamEntry, wraith_stream_t};
-use super::{ended, wait};
 use crate::border::export;
 use crate::files::node::{NodeRuntime, node_runtime, wraith_node_t};
-use crate::files::offer::contact;
+use crate::options::millis;
 use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_EXHAUSTED, WRAITH_INVALID_STATE};
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::{TaskResult, wait};
 
 /// A raw connection.
 pub type wraith_connection_t = u64;
@@ -53,8 +56,7 @@ static CONNECTIONS: Table<ConnectionEntry> = Table::new(Kind::Connection);
 
 /// A connection, or the search for its service.
 pub(super) struct ConnectionEntry {
-    /// `None` while the service is searched for.
-    opened: watch::Receiver<Option<Outcome<Connection>>>,
+    opened: TaskResult<Connection>,
     /// Ends the search.
     stop: CancellationToken,
     /// A datagram that did not fit into the buffer of a call. Locked while a call waits for one.
@@ -67,11 +69,11 @@ pub(super) struct ConnectionEntry {
 impl ConnectionEntry {
     pub fn accepted(connection: Connection, node: &Arc<NodeRuntime>) -> Self {
         let (_, opened) = watch::channel(Some(Ok(connection)));
-        Self::new(opened, CancellationToken::new(), node)
+        Self::new(TaskResult(opened), CancellationToken::new(), node)
     }
 
     fn new(
-        opened: watch::Receiver<Option<Outcome<Connection>>>,
+        opened: TaskResult<Connection>,
         stop: CancellationToken,
         node: &Arc<NodeRuntime>,
     ) -> Self {
@@ -83,20 +85,22 @@ impl ConnectionEntry {
         CONNECTIONS.insert(self)
     }
 
-    /// Waits until the connection is open.
-    async fn opened(&self) -> Outcome<Connection> {
-        let mut opened = self.opened.clone();
-        match opened.wait_for(Option::is_some).await {
-            Ok(opened) => opened.clone().expect("it was waited for until it is some"),
-            Err(_) => Err(Failure::new(WRAITH_CANCELLED, "the node was freed")),
-        }
-    }
-
     /// Returns the connection if it is open.
     fn opened_now(&self) -> Outcome<Connection> {
         let words = "the connection is not open yet";
-        let opened = self.opened.borrow().clone();
-        opened.unwrap_or_else(|| Err(Failure::new(WRAITH_INVALID_STATE, words)))
+        self.opened.now().unwrap_or_else(|| Err(Failure::new(WRAITH_INVALID_STATE, words)))
+    }
+
+    /// Waits for a new stream, and returns its handle.
+    fn stream(
+        &self,
+        timeout_ms: u64,
+        open: impl AsyncFnOnce(Connection) -> Result<(SendStream, RecvStream), CloseReason>,
+    ) -> Outcome<wraith_stream_t> {
+        let stream = wait(timeout_ms, &self.freed, async {
+            open(self.opened.get().await?).await.map_err(|reason| ended(&reason))
+        })?;
+        StreamEntry::new(SharedStream::new(stream), &self.node).insert()
     }
 }
 
@@ -113,23 +117,21 @@ fn connect(
     timeout_ms: u64,
 ) -> Outcome<wraith_connection_t> {
     let mut builder = node.node.connect(to);
-    if timeout_ms > 0 {
-        builder = builder.timeout(Duration::from_millis(timeout_ms));
+    if let Some(timeout) = millis(timeout_ms) {
+        builder = builder.timeout(timeout);
     }
-    let (opened_tx, opened) = watch::channel(None);
     let stop = node.stop.child_token();
-    let entry = ConnectionEntry::new(opened, stop.clone(), node);
-    node.spawn(async move {
-        let found = tokio::select! {
+    let stopped = stop.clone();
+    let opened = node.run(async move {
+        tokio::select! {
             biased;
-            () = stop.cancelled() => {
+            () = stopped.cancelled() => {
                 Err(Failure::new(WRAITH_CANCELLED, "the search was cancelled"))
             }
-            found = builder.open() => found.map_err(Failure::from),
-        };
-        opened_tx.send_replace(Some(found));
+            found = builder.open() => Ok(found?),
+        }
     });
-    entry.insert()
+    ConnectionEntry::new(opened, stop, node).insert()
 }
 
 export!(
@@ -154,7 +156,7 @@ export!(
         timeout_ms: u64,
     ) -> Outcome<wraith_connection_t> {
         let node = node_runtime(node)?;
-        let to = ServiceAddress::of_contact(contact(&node, name)?, service);
+        let to = ServiceAddress::of_contact(node.node.contact(name)?, service);
         connect(&node, to, timeout_ms)
     }
 
@@ -166,7 +168,7 @@ export!(
     /// first; those that do not wait return `WRAITH_INVALID_STATE` before it is open.
     pub fn wraith_connection_wait(connection: wraith_connection_t, timeout_ms: u64) -> Outcome {
         let entry = CONNECTIONS.get(connection)?;
-        wait(timeout_ms, &entry.freed, entry.opened()).map(drop)
+        wait(timeout_ms, &entry.freed, entry.opened.get()).map(drop)
     }
 
     /// Returns the authenticated NodeId of the peer: 32 bytes.
@@ -195,10 +197,7 @@ export!(
         timeout_ms: u64,
     ) -> Outcome<wraith_stream_t> {
         let entry = CONNECTIONS.get(connection)?;
-        let stream = wait(timeout_ms, &entry.freed, async {
-            entry.opened().await?.open_stream().await.map_err(|reason| ended(&reason))
-        })?;
-        StreamEntry::new(SharedStream::new(stream), &entry.node).insert()
+        entry.stream(timeout_ms, async |connection| connection.open_stream().await)
     }
 
     /// Waits for the next stream that the peer opens, for at most `timeout_ms` milliseconds (or
@@ -208,10 +207,7 @@ export!(
         timeout_ms: u64,
     ) -> Outcome<wraith_stream_t> {
         let entry = CONNECTIONS.get(connection)?;
-        let stream = wait(timeout_ms, &entry.freed, async {
-            entry.opened().await?.accept_stream().await.map_err(|reason| ended(&reason))
-        })?;
-        StreamEntry::new(SharedStream::new(stream), &entry.node).insert()
+        entry.stream(timeout_ms, async |connection| connection.accept_stream().await)
     }
 
     /// Returns the size of the largest datagram that can be sent now; 0 if the peer accepts none.
@@ -245,7 +241,7 @@ export!(
     ) -> Outcome {
         let entry = CONNECTIONS.get(connection)?;
         let mut held = wait(timeout_ms, &entry.freed, async {
-            let connection = entry.opened().await?;
+            let connection = entry.opened.get().await?;
             let mut held = entry.datagram.lock().await;
             if held.is_none() {
                 let read = connection.read_datagram().await;
@@ -268,7 +264,7 @@ export!(
     ) -> Outcome {
         let entry = CONNECTIONS.get(connection)?;
         entry.stop.cancel();
-        if let Some(Ok(connection)) = &*entry.opened.borrow() {
+        if let Some(Ok(connection)) = entry.opened.now() {
             connection.close(code, reason);
         }
         Ok(())
@@ -290,7 +286,7 @@ export!(
     ) -> Outcome {
         let entry = CONNECTIONS.get(connection)?;
         let reason =
-            wait(timeout_ms, &entry.freed, async { Ok(entry.opened().await?.closed().await) })?;
+            wait(timeout_ms, &entry.freed, async { Ok(entry.opened.get().await?.closed().await) })?;
         let (peers_code, text) = match &reason {
             CloseReason::Peer { code, reason } => (*code, reason.as_bytes()),
             _ => (0, &b""[..]),

@@ -1,23 +1,21 @@
 //! A service: accepts raw connections of invited peers.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wraith::{Service, ServiceBuilder};
 
 use super::connection::{ConnectionEntry, wraith_connection_t};
-use super::wait;
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::files::node::{NodeRuntime, node_runtime, switch, wraith_node_t};
+use crate::files::node::{NodeRuntime, node_runtime, wraith_node_t};
 use crate::files::offer::WRAITH_ANY_NUMBER;
-use crate::files::transfer::WRAITH_FOREVER;
-use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_NOT_FOUND};
+use crate::options::{bind, switch};
+use crate::status::wraith_status_t::WRAITH_CANCELLED;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::wait;
 
 /// A service.
 pub type wraith_service_t = u64;
@@ -62,15 +60,9 @@ unsafe impl Plain for wraith_serve_options_t {}
 
 static SERVICES: Table<ServiceEntry> = Table::new(Kind::Service);
 
-/// A service and the texts that lead to it.
 struct ServiceEntry {
-    code: Option<String>,
-    ticket: Option<String>,
-    address: String,
-    places: String,
-    /// Locked while a call waits for a connection; `None` after the service was closed.
-    service: Mutex<Option<Service>>,
-    /// Cancelled when the service is closed or freed.
+    service: Arc<Service>,
+    /// Cancelled when the handle is freed.
     freed: CancellationToken,
     node: Arc<NodeRuntime>,
 }
@@ -98,12 +90,10 @@ fn apply(
     if switch(options.isolated)? {
         builder = builder.isolated();
     }
-    let bind = call.text_field(options.bind)?;
-    if !bind.is_empty() {
-        let address: Result<SocketAddr, _> = bind.parse();
-        builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
-    }
-    Ok(builder)
+    Ok(match bind(call, options.bind)? {
+        Some(address) => builder.bind_to(address),
+        None => builder,
+    })
 }
 
 export!(
@@ -119,43 +109,34 @@ export!(
             Some(options) => apply(call, node.node.serve(), &options)?,
             None => node.node.serve().by_code(),
         };
-        let service = node.wait_for(builder.start())??;
-        let places: Vec<_> = service.places().iter().map(ToString::to_string).collect();
-        SERVICES.insert(ServiceEntry {
-            code: service.code().map(ToString::to_string),
-            ticket: service.ticket().map(ToString::to_string),
-            address: service.address().to_string(),
-            places: places.join("\n"),
-            service: Mutex::new(Some(service)),
-            freed: CancellationToken::new(),
-            node,
-        })
+        let service = Arc::new(node.wait_for(builder.start())??);
+        SERVICES.insert(ServiceEntry { service, freed: CancellationToken::new(), node })
     }
 
     /// Returns the code of a service, for people to say. `WRAITH_NOT_FOUND` if it has none.
     pub fn wraith_service_code(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.code.as_ref().ok_or_else(|| none("code"))?.as_bytes())
+        let code = SERVICES.get(service)?.service.code().map(ToString::to_string);
+        out.write_found(code, "this service has no code")
     }
 
     /// Returns the ticket of a service by ticket: a secret, valid for any peer that has it.
     /// `WRAITH_NOT_FOUND` if it has none.
     pub fn wraith_service_ticket(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.ticket.as_ref().ok_or_else(|| none("ticket"))?.as_bytes())
+        let ticket = SERVICES.get(service)?.service.ticket().map(ToString::to_string);
+        out.write_found(ticket, "this service has no ticket")
     }
 
     /// Returns the listening address of a service, `IP:PORT`.
     pub fn wraith_service_address(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.address.as_bytes())
+        out.write(SERVICES.get(service)?.service.address().to_string().as_bytes())
     }
 
     /// Returns the names of the meeting places at which peers with the code, or contacts, can find
     /// the service, one a line. No bytes if there are none.
     pub fn wraith_service_places(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.places.as_bytes())
+        let entry = SERVICES.get(service)?;
+        let places: Vec<_> = entry.service.places().iter().map(ToString::to_string).collect();
+        out.write(places.join("\n").as_bytes())
     }
 
     /// Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or
@@ -172,12 +153,7 @@ export!(
         let entry = SERVICES.get(service)?;
         let closed = || Failure::new(WRAITH_CANCELLED, "the service was closed");
         let connection = wait(timeout_ms, &entry.freed, async {
-            let mut service = entry.service.lock().await;
-            let service = service.as_mut().ok_or_else(closed)?;
-            match service.accept().await {
-                Some(connection) => Ok(connection),
-                None => Err(service.finished().await.map_or_else(Failure::from, |()| closed())),
-            }
+            entry.service.try_accept().await?.ok_or_else(closed)
         })?;
         ConnectionEntry::accepted(connection, &entry.node).insert()
     }
@@ -187,15 +163,8 @@ export!(
     /// most 3 s. The handle must still be freed.
     pub fn wraith_service_close(service: wraith_service_t) -> Outcome {
         let entry = SERVICES.get(service)?;
-        // Ends the calls that hold the lock.
-        entry.freed.cancel();
-        let service = wait(WRAITH_FOREVER, &CancellationToken::new(), async {
-            Ok(entry.service.lock().await.take())
-        })?;
-        match service {
-            Some(service) => entry.node.wait_for(service.close()),
-            None => Ok(()),
-        }
+        let service = Arc::clone(&entry.service);
+        entry.node.wait_for(async move { service.close().await })
     }
 
     /// Frees the service. It accepts no more callers; its connections stay open.
@@ -203,7 +172,3 @@ export!(
         SERVICES.remove(service).map(|entry| entry.freed.cancel())
     }
 );
-
-fn none(what: &str) -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, format!("this service has no {what}"))
-}

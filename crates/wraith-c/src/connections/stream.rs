@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wraith::{Bytes, ReadError, ReadToEndError, SharedStream, WriteError};
 
-use super::{ended, wait};
+use super::ended;
 use crate::border::export;
 use crate::files::node::NodeRuntime;
 use crate::status::wraith_status_t::{
@@ -16,6 +16,7 @@ use crate::status::wraith_status_t::{
 };
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::wait;
 
 /// Maximum number of bytes that are copied and queued at a time.
 const PIECE_BYTES: usize = 256 * 1024;

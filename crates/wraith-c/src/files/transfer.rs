@@ -1,48 +1,21 @@
-//! A running offer or fetch: its result, its progress, and its callback thread.
+//! A running offer or fetch: its result, its progress, and its callbacks.
 
-use std::cell::Cell;
-use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-use wraith::{Observer, ProgressReader};
+use tokio::sync::watch;
+use wraith::Events;
 
-use super::event::Event;
+use super::callback_thread::CallbackThread;
+use super::context::TransferContext;
 use super::node::NodeRuntime;
-use super::queue::{CallbackAction, Queue};
-use crate::border::{Callbacks, Plain, export};
-use crate::status::wraith_status_t::*;
-use crate::status::{Failure, Outcome};
+use super::progress::wraith_progress_t;
+use crate::border::{Callbacks, export};
+use crate::status::Outcome;
 use crate::table::{Kind, Table};
+use crate::waiting::TaskResult;
 
 /// An offer or a fetch.
 pub type wraith_transfer_t = u64;
-
-/// For `timeout_ms`: no time limit.
-pub const WRAITH_FOREVER: u64 = u64::MAX;
-
-/// Progress of a transfer, or its final figures.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct wraith_progress_t {
-    /// Bytes settled: transferred, already present, or of failed files.
-    pub bytes: u64,
-    /// Bytes of all files in the offer.
-    pub bytes_total: u64,
-    /// Number of settled files.
-    pub files: u64,
-    /// Number of files in the offer.
-    pub files_total: u64,
-    /// Bytes transferred per second, averaged over the last five seconds.
-    pub bytes_per_second: u64,
-    /// Number of receivers that confirmed everything; set when an offer has ended.
-    pub receivers: u64,
-}
-
-// SAFETY: integers.
-unsafe impl Plain for wraith_progress_t {}
 
 static TRANSFERS: Table<Transfer> = Table::new(Kind::Transfer);
 
@@ -56,7 +29,7 @@ pub(super) struct Invitation {
 }
 
 /// The object behind the caller's handle. Drop stops the transfer.
-pub(super) struct Transfer {
+struct Transfer {
     shared: Arc<TransferContext>,
     invitation: Invitation,
     /// Keeps the node and its threads alive.
@@ -65,204 +38,54 @@ pub(super) struct Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        self.shared.queue.close();
+        self.shared.freed.cancel();
         self.shared.stop.cancel();
     }
 }
 
-thread_local! {
-    /// The transfer whose callbacks run on this thread; only compared, never dereferenced.
-    static CALLS_BACK_FOR: Cell<*const TransferContext> = const { Cell::new(ptr::null()) };
+/// How a transfer reports to its caller.
+pub(super) struct Reports {
+    pub callbacks: Option<Callbacks>,
+    pub events: Events,
+    /// Interval of progress events; 0 for none.
+    pub progress_ms: u64,
 }
 
-/// State shared by the task, the callback thread and the caller.
-pub(super) struct TransferContext {
-    pub queue: Queue,
-    pub stop: CancellationToken,
-    state: Mutex<TransferState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct TransferState {
-    result: Option<Outcome>,
-    figures: Option<ProgressReader>,
-    last_figures: wraith_progress_t,
-    /// No callback runs, and none will.
-    callbacks_ended: bool,
-}
-
-impl TransferContext {
-    pub fn new(node: &NodeRuntime) -> Arc<Self> {
-        Arc::new(Self {
-            queue: Queue::default(),
-            stop: node.stop.child_token(),
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        })
-    }
-
-    /// Sets the source of progress figures.
-    pub fn set_figures(&self, figures: ProgressReader) {
-        self.lock().figures = Some(figures);
-    }
-
-    pub fn queue_progress(&self) {
-        let figures = self.lock().read();
-        self.queue.set_progress(Event::progress(figures.files, figures.bytes));
-    }
-
-    /// Records the end and queues it as the last event.
-    fn end(&self, result: Outcome, receivers: u64) {
-        let mut state = self.lock();
-        state.read();
-        state.last_figures.bytes_per_second = 0;
-        state.last_figures.receivers = receivers;
-        state.figures = None;
-        let last = match &result {
-            Ok(()) => Event::done(),
-            Err(failure) => Event::failed(failure),
-        };
-        state.result = Some(result);
-        drop(state);
-        self.queue.push(last);
-        self.changed.notify_all();
-    }
-
-    /// Starts the callback thread, which runs until the last event is delivered.
-    fn start_callbacks(self: &Arc<Self>, callbacks: Callbacks) -> Outcome {
-        let shared = Arc::clone(self);
-        let thread = thread::Builder::new().name("wraith-events".into()).spawn(move || {
-            CALLS_BACK_FOR.set(Arc::as_ptr(&shared));
-            loop {
-                match shared.queue.next() {
-                    CallbackAction::Event(event) => callbacks.report(&event),
-                    CallbackAction::Question(offer, answer) => {
-                        let _ = answer.send(callbacks.ask(&offer));
-                    }
-                    CallbackAction::End => break,
-                }
-            }
-            callbacks.release();
-            shared.set_callbacks_ended();
-        });
-        thread
-            .map(drop)
-            .map_err(|error| Failure::new(WRAITH_OTHER, format!("cannot start a thread: {error}")))
-    }
-
-    fn set_callbacks_ended(&self) {
-        self.lock().callbacks_ended = true;
-        self.changed.notify_all();
-    }
-
-    fn wait(&self, timeout: Option<Duration>) -> Outcome {
-        let is_in_callback = ptr::eq(CALLS_BACK_FOR.get(), self);
-        let is_over = |state: &TransferState| {
-            state.result.is_some() && (state.callbacks_ended || is_in_callback)
-        };
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut state = self.lock();
-        while !is_over(&state) {
-            if is_in_callback {
-                let words = "a callback cannot wait for the transfer that called it";
-                return Err(Failure::new(WRAITH_INVALID_STATE, words));
-            }
-            state = match deadline {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(Failure::new(WRAITH_TIMED_OUT, "it is not over yet"));
-                    }
-                    let waited = self.changed.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-        state.result.clone().expect("it is over")
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TransferState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl TransferState {
-    fn read(&mut self) -> wraith_progress_t {
-        if let Some(now) = self.figures.as_mut().and_then(ProgressReader::read) {
-            self.last_figures = wraith_progress_t {
-                bytes: now.bytes,
-                bytes_total: now.bytes_total,
-                files: now.files,
-                files_total: now.files_total,
-                bytes_per_second: now.bytes_per_second,
-                receivers: 0,
-            };
-        }
-        self.last_figures
-    }
-}
-
-/// Reports the end of a transfer, even if its task is dropped together with the node's threads.
-pub(super) struct EndGuard(Option<Arc<TransferContext>>);
-
-impl EndGuard {
-    pub fn new(shared: Arc<TransferContext>) -> Self {
-        Self(Some(shared))
-    }
-
-    pub fn end(mut self, result: Outcome, receivers: u64) {
-        if let Some(shared) = self.0.take() {
-            shared.end(result, receivers);
-        }
-    }
-}
-
-impl Drop for EndGuard {
-    fn drop(&mut self) {
-        if let Some(shared) = self.0.take() {
-            shared.end(Err(Failure::new(WRAITH_CANCELLED, "its node was freed")), 0);
-        }
-    }
-}
-
-/// Puts events into the queue.
-pub(super) struct EventForwarder {
-    pub shared: Arc<TransferContext>,
-    pub node: wraith::Node,
-}
-
-impl Observer for EventForwarder {
-    fn event(&self, _receiver: Option<u64>, event: &wraith::Event) {
-        if let Some(event) = Event::of(event, |remote| self.node.shown(remote)) {
-            self.shared.queue.push(event);
-        }
-    }
-}
-
-/// Creates the handle of a transfer whose task is running, and starts its callbacks.
-pub(super) fn insert(
+/// Creates the handle of a transfer, starts its callbacks, and runs it: `work` returns its result
+/// and the number of receivers.
+pub(super) fn start<W>(
     node: Arc<NodeRuntime>,
-    shared: Arc<TransferContext>,
-    callbacks: Option<Callbacks>,
     invitation: Invitation,
-) -> Outcome<wraith_transfer_t> {
+    reports: Reports,
+    work: impl FnOnce(Arc<TransferContext>) -> W,
+) -> Outcome<wraith_transfer_t>
+where
+    W: Future<Output = (Outcome, u64)> + Send + 'static,
+{
+    let (result_tx, result) = watch::channel(None);
+    let (shared, questions) = TransferContext::new(node.stop.child_token(), TaskResult(result));
     // From this point on, a failure drops the transfer, which stops the task.
-    let transfer = Transfer { shared: Arc::clone(&shared), invitation, _node: node };
+    let transfer = Transfer { shared: Arc::clone(&shared), invitation, _node: Arc::clone(&node) };
     let handle = TRANSFERS.insert(transfer)?;
-    let begun = match callbacks {
-        Some(callbacks) => shared.start_callbacks(callbacks),
-        None => {
-            shared.queue.close();
-            shared.set_callbacks_ended();
-            Ok(())
+    let Reports { callbacks, events, progress_ms } = reports;
+    match callbacks {
+        Some(callbacks) => {
+            let shared = Arc::clone(&shared);
+            let node = node.node.clone();
+            let thread = CallbackThread { shared, node, events, questions, progress_ms };
+            if let Err(failure) = thread.start(callbacks) {
+                return TRANSFERS.remove(handle).and(Err(failure));
+            }
         }
-    };
-    match begun {
-        Ok(()) => Ok(handle),
-        Err(failure) => TRANSFERS.remove(handle).and(Err(failure)),
+        None => shared.callbacks_ended.cancel(),
     }
+    let work = work(Arc::clone(&shared));
+    node.spawn(async move {
+        let (result, receivers) = work.await;
+        shared.figures.end(receivers);
+        result_tx.send_replace(Some(result));
+    });
+    Ok(handle)
 }
 
 export!(
@@ -270,16 +93,14 @@ export!(
     /// has a ticket.
     pub fn wraith_transfer_code(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
         let transfer = TRANSFERS.get(transfer)?;
-        let code = transfer.invitation.code.as_ref().ok_or_else(|| none("code"))?;
-        out.write(code.as_bytes())
+        out.write_found(transfer.invitation.code.as_ref(), "this transfer has no code")
     }
 
     /// Returns the ticket of an offer by ticket: a secret, valid for any receiver that has it.
     /// `WRAITH_NOT_FOUND` if there is none to show.
     pub fn wraith_transfer_ticket(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
         let transfer = TRANSFERS.get(transfer)?;
-        let ticket = transfer.invitation.ticket.as_ref().ok_or_else(|| none("ticket"))?;
-        out.write(ticket.as_bytes())
+        out.write_found(transfer.invitation.ticket.as_ref(), "this transfer has no ticket")
     }
 
     /// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of
@@ -291,9 +112,7 @@ export!(
 
     /// Returns the progress of a transfer; after the end, the final figures.
     pub fn wraith_transfer_progress(transfer: wraith_transfer_t) -> Outcome<wraith_progress_t> {
-        let transfer = TRANSFERS.get(transfer)?;
-        let figures = transfer.shared.lock().read();
-        Ok(figures)
+        Ok(TRANSFERS.get(transfer)?.shared.figures.read())
     }
 
     /// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or
@@ -305,8 +124,7 @@ export!(
     pub fn wraith_transfer_wait(transfer: wraith_transfer_t, timeout_ms: u64) -> Outcome {
         // Does not hold the transfer itself: freeing it meanwhile stops it.
         let shared = Arc::clone(&TRANSFERS.get(transfer)?.shared);
-        let timeout = (timeout_ms != WRAITH_FOREVER).then(|| Duration::from_millis(timeout_ms));
-        shared.wait(timeout)
+        shared.wait(timeout_ms)
     }
 
     /// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end.
@@ -322,7 +140,3 @@ export!(
         TRANSFERS.free(transfer)
     }
 );
-
-fn none(what: &str) -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, format!("this transfer has no {what}"))
-}

@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use wraith_session::fragment::{PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter};
+use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::border::{Plain, export};
-use crate::random::generator;
 use crate::table::{Kind, Table};
 
 /// Minimum `room` for a message of several pieces, in bytes.
@@ -56,7 +56,7 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
 export!(
     /// Creates a splitter for one direction of a session.
     pub fn wraith_splitter_new() -> Outcome<wraith_splitter_t> {
-        SPLITTERS.add(Splitter::new(&mut *generator()?))
+        SPLITTERS.add(Splitter::new(&mut system_rng()?))
     }
 
     /// Splits `message` into pieces, written to `out` one after the other. Each piece is `room`

@@ -5,16 +5,16 @@ use std::sync::Mutex;
 use wraith_crypto::NodeId;
 use wraith_session::{
     HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, Protocol, ReadOutcome, StaticKey,
+    system_rng,
 };
 use zeroize::Zeroizing;
 
 use super::session::{self, wraith_session_t};
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::files::node::switch;
 use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
-use crate::status::wraith_status_t::{WRAITH_INVALID_STATE, WRAITH_NOT_FOUND, WRAITH_REPLAYED};
+use crate::options::switch;
+use crate::status::wraith_status_t::{WRAITH_INVALID_STATE, WRAITH_REPLAYED};
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
@@ -114,12 +114,10 @@ fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Handshake
     if let Some(psk) = key(call, options.psk)? {
         builder = builder.psk(Zeroizing::new(psk));
     }
-    Ok(builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?)
+    Ok(builder.prologue(call.field(options.prologue)?).start(&mut system_rng()?)?)
 }
 
-fn unknown() -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, "the other side has not sent it yet")
-}
+const UNKNOWN: &str = "the other side has not sent it yet";
 
 export!(
     /// Starts a handshake and generates the ephemeral keys of this side.
@@ -199,21 +197,21 @@ export!(
     /// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is
     /// unknown.
     pub fn wraith_handshake_remote_key(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES.with(handshake, |side| out.write(&side.remote_key().ok_or_else(unknown)?))
+        HANDSHAKES.with(handshake, |side| out.write_found(side.remote_key(), UNKNOWN))
     }
 
     /// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before
     /// that, and for a side without an identity.
     pub fn wraith_handshake_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES.with(handshake, |side| out.write(side.peer().ok_or_else(unknown)?.as_bytes()))
+        HANDSHAKES.with(handshake, |side| out.write_found(side.peer().map(|id| id.0), UNKNOWN))
     }
 
     /// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has
     /// sent one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone
     /// can make that of IX. The first message of the resulting session that opens proves the claim.
     pub fn wraith_handshake_claimed_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES
-            .with(handshake, |side| out.write(side.claimed_peer().ok_or_else(unknown)?.as_bytes()))
+        let claimed = |side: &mut Handshake| side.claimed_peer().map(|id| id.0);
+        HANDSHAKES.with(handshake, |side| out.write_found(claimed(side), UNKNOWN))
     }
 
     /// Returns the session, once, when the handshake is complete. The handshake remains valid, to

@@ -4,11 +4,11 @@
 use std::sync::Mutex;
 
 use wraith_session::ratchet::{BUNDLE_BYTES_MAX, PreKeys};
+use wraith_session::system_rng;
 
 use super::session::not_kept;
 use crate::border::export;
 use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
@@ -25,7 +25,7 @@ pub(super) static PREKEYS: Table<Mutex<PreKeys>> = Table::new(Kind::Prekeys);
 
 pub(super) fn generate(identity: wraith_identity_t, one_time: usize) -> Outcome<PreKeys> {
     let (one_time, identity) = (bounded(one_time)?, self::identity(identity)?);
-    Ok(PreKeys::generate(&mut *generator()?, &identity, one_time))
+    Ok(PreKeys::generate(&mut system_rng()?, &identity, one_time))
 }
 
 fn bounded(one_time: usize) -> Outcome<usize> {
@@ -65,9 +65,8 @@ export!(
         one_time: usize,
     ) -> Outcome {
         let (one_time, identity) = (bounded(one_time)?, self::identity(identity)?);
-        let mut generator = generator()?;
-        PREKEYS
-            .with(prekeys, |prekeys| Ok(prekeys.replenish(&mut *generator, &identity, one_time)?))
+        let mut rng = system_rng()?;
+        PREKEYS.with(prekeys, |prekeys| Ok(prekeys.replenish(&mut rng, &identity, one_time)?))
     }
 
     /// Generates new signed prekeys; call it about once a week. The previous ones remain valid for
@@ -76,8 +75,8 @@ export!(
         prekeys: wraith_prekeys_t,
         identity: wraith_identity_t,
     ) -> Outcome {
-        let (identity, mut generator) = (self::identity(identity)?, generator()?);
-        PREKEYS.with(prekeys, |prekeys| Ok(prekeys.rotate(&mut *generator, &identity)?))
+        let (identity, mut rng) = (self::identity(identity)?, system_rng()?);
+        PREKEYS.with(prekeys, |prekeys| Ok(prekeys.rotate(&mut rng, &identity)?))
     }
 
     /// Serializes the prekeys, secrets included, without a checksum, for a caller without a vault.

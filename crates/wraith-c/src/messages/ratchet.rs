@@ -7,17 +7,17 @@ use std::time::Duration;
 use wraith_session::ratchet::{
     EncryptError, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, PreKeyBundle, Ratchet, padme,
 };
+use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
 use super::batch::{BatchResult, opened_bytes, write_index, write_opened};
 use super::prekeys::{PREKEYS, wraith_prekeys_t};
 use super::session::not_kept;
 use crate::border::{Plain, export};
-use crate::files::node::switch;
 use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
-use crate::status::wraith_status_t::{WRAITH_NOT_FOUND, WRAITH_OK};
-use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::options::switch;
+use crate::status::wraith_status_t::WRAITH_OK;
+use crate::status::{Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
 /// Minimum overhead of a message over its text, in bytes.
@@ -77,14 +77,14 @@ export!(
         bundle: Bytes,
     ) -> Outcome<wraith_ratchet_t> {
         let (bundle, identity) = (PreKeyBundle::decode(bundle)?, self::identity(identity)?);
-        RATCHETS.add(Ratchet::initiate(&mut *generator()?, &identity, &bundle)?)
+        RATCHETS.add(Ratchet::initiate(&mut system_rng()?, &identity, &bundle)?)
     }
 
     /// Returns the NodeId (32 bytes) that the sender of `message` claims, if it is a first message;
     /// otherwise `WRAITH_NOT_FOUND`. Nothing is authenticated yet.
     pub fn wraith_ratchet_initiator_of(message: Bytes, out: Buffer) -> Outcome {
-        let none = || Failure::new(WRAITH_NOT_FOUND, "this is no first message of a conversation");
-        out.write(Ratchet::initiator_of(message).ok_or_else(none)?.as_bytes())
+        let initiator = Ratchet::initiator_of(message).map(|id| id.0);
+        out.write_found(initiator, "this is no first message of a conversation")
     }
 
     /// Starts the conversation that `message` requests, and decrypts the message. Needs room for
@@ -119,9 +119,9 @@ export!(
         out: Buffer,
     ) -> Outcome {
         out.room(room(text.len())?)?;
-        let (mut generator, mut message) = (generator()?, Vec::new());
+        let (mut rng, mut message) = (system_rng()?, Vec::new());
         RATCHETS.with(ratchet, |ratchet| {
-            ratchet.encrypt(&mut *generator, aad, text, &mut message)?;
+            ratchet.encrypt(&mut rng, aad, text, &mut message)?;
             out.write(&message)
         })
     }
@@ -218,9 +218,9 @@ export!(
             total = total.saturating_add(one);
         }
         out.room(total)?;
-        let mut generator = generator()?;
+        let mut rng = system_rng()?;
         RATCHETS.with(ratchet, |ratchet| {
-            let batch = ratchet.encrypt_many(&mut *generator, aad, &texts);
+            let batch = ratchet.encrypt_many(&mut rng, aad, &texts);
             let batch = batch.inspect_err(|error| write_index(failed.as_ref(), error.index))?;
             let mut offset = 0;
             for (place, message) in results.iter().zip(batch.iter()) {

@@ -17,8 +17,6 @@ pub const WRAITH_SESSION_OVERHEAD: usize = 24;
 const _: () = assert!(WRAITH_SESSION_OVERHEAD == MESSAGE_OVERHEAD);
 /// Buffer size for a saved session, in bytes.
 pub const WRAITH_SESSION_SAVED_MAX: usize = 704;
-/// Maximum number of messages of one call.
-pub const WRAITH_BATCH_MAX: usize = 65536;
 /// Buffer capacity kept from one call to the next, in bytes.
 const SCRATCH_MAX: usize = 64 << 10;
 

@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use wraith_session::ratchet::{OVERHEAD_BYTES, PreKeyBundle, PreKeys, Ratchet};
 use wraith_session::vault::{FileVault, KeyVault, is_record_name};
-use wraith_session::{Session, StoreError};
+use wraith_session::{Session, StoreError, system_rng};
 use zeroize::Zeroizing;
 
 use super::prekeys::{self, PREKEYS, wraith_prekeys_t};
 use super::ratchet::{RATCHETS, wraith_ratchet_t};
 use super::session::{self, SESSIONS, wraith_session_t};
 use crate::border::{CallersVault, export, wraith_vault_callbacks_t};
-use crate::files::node::path;
 use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
+use crate::options::path;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
@@ -111,7 +110,7 @@ export!(
     ) -> Outcome<wraith_ratchet_t> {
         let bundle = PreKeyBundle::decode(bundle)?;
         let (vault, identity) = (self::vault(vault)?, self::identity(identity)?);
-        let mut ratchet = Ratchet::initiate(&mut *generator()?, &identity, &bundle)?;
+        let mut ratchet = Ratchet::initiate(&mut system_rng()?, &identity, &bundle)?;
         ratchet.keep(vault, name)?;
         RATCHETS.add(ratchet)
     }
