@@ -20,11 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Maximum number of messages of one call.
+#define WRAITH_BATCH_MAX 65536
+
 // For `receivers`: any number, until the offer is cancelled.
 #define WRAITH_ANY_NUMBER UINT32_MAX
-
-// For `timeout_ms`: no time limit.
-#define WRAITH_FOREVER UINT64_MAX
 
 // Bytes of a hash.
 #define WRAITH_HASH_BYTES 32
@@ -71,8 +71,8 @@
 // Buffer size for a saved session, in bytes.
 #define WRAITH_SESSION_SAVED_MAX 704
 
-// Maximum number of messages of one call.
-#define WRAITH_BATCH_MAX 65536
+// For `timeout_ms`: no time limit.
+#define WRAITH_FOREVER UINT64_MAX
 
 // Result of a call. Later versions add numbers but never change one.
 enum wraith_status_t

@@ -34,7 +34,20 @@ pub(crate) fn bind(call: &Call, field: wraith_bytes_t) -> Outcome<Option<SocketA
     }
 }
 
-/// Returns a field with milliseconds, of which 0 means the default.
+/// Returns a field of which 0 means the default.
+pub(crate) fn nonzero(value: u64) -> Option<u64> {
+    (value > 0).then_some(value)
+}
+
+/// Like [`nonzero`], with milliseconds.
 pub(crate) fn millis(value: u64) -> Option<Duration> {
-    (value > 0).then(|| Duration::from_millis(value))
+    nonzero(value).map(Duration::from_millis)
+}
+
+/// Sets an option of a builder, unless it has its default.
+pub(crate) fn set<B, T>(builder: B, value: Option<T>, setter: impl FnOnce(B, T) -> B) -> B {
+    match value {
+        Some(value) => setter(builder, value),
+        None => builder,
+    }
 }

@@ -20,7 +20,7 @@ use std::slice;
 pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
 pub(crate) use export::{export, export_argument, export_one};
-pub use output::{OutPtr, Output};
+pub use output::{OutPtr, Output, write_wanted};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
 use crate::bytes::{WRAITH_BATCH_MAX, wraith_bytes_t};

@@ -53,6 +53,13 @@ impl<'c> Output<'c> {
     }
 }
 
+/// Writes a value that the caller may not want.
+pub fn write_wanted<T: Plain>(place: Option<&OutPtr<'_, T>>, value: T) {
+    if let Some(place) = place {
+        place.write(value);
+    }
+}
+
 /// The place of one value. It is never read.
 pub struct OutPtr<'c, T>(*mut T, PhantomData<&'c Call>);
 

@@ -9,9 +9,9 @@ use wraith::{Service, ServiceBuilder};
 use super::connection::{ConnectionEntry, wraith_connection_t};
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::files::node::{NodeRuntime, node_runtime, wraith_node_t};
+use crate::files::node::{NodeRuntime, wraith_node_t};
 use crate::files::offer::WRAITH_ANY_NUMBER;
-use crate::options::{bind, switch};
+use crate::options::{bind, nonzero, set, switch};
 use crate::status::wraith_status_t::WRAITH_CANCELLED;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
@@ -58,7 +58,7 @@ pub struct wraith_serve_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_serve_options_t {}
 
-static SERVICES: Table<ServiceEntry> = Table::new(Kind::Service);
+static wraith_service_t: Table<ServiceEntry> = Table::new(Kind::Service);
 
 struct ServiceEntry {
     service: Arc<Service>,
@@ -73,27 +73,21 @@ fn apply(
     options: &wraith_serve_options_t,
 ) -> Outcome<ServiceBuilder> {
     builder = match options.callers {
-        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => match options.uses {
-            0 => builder.by_code(),
-            WRAITH_ANY_NUMBER => builder.callers(None),
-            uses => builder.callers(Some(uses)),
-        },
+        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => {
+            builder.callers(Some(options.uses).filter(|uses| *uses != WRAITH_ANY_NUMBER))
+        }
         by if by == wraith_callers_t::WRAITH_CALLERS_BY_TICKET as u32 => builder.by_ticket(),
         by if by == wraith_callers_t::WRAITH_CALLERS_CONTACTS as u32 => {
             builder.for_contacts(call.text_field(options.name)?)
         }
         _ => return Err(Failure::input("a service is by code, by ticket or for contacts")),
     };
-    if options.expires_s > 0 {
-        builder = builder.expires(Duration::from_secs(options.expires_s.into()));
-    }
+    let life = nonzero(options.expires_s.into()).map(Duration::from_secs);
+    builder = set(builder, life, ServiceBuilder::expires);
     if switch(options.isolated)? {
         builder = builder.isolated();
     }
-    Ok(match bind(call, options.bind)? {
-        Some(address) => builder.bind_to(address),
-        None => builder,
-    })
+    Ok(set(builder, bind(call, options.bind)?, ServiceBuilder::bind_to))
 }
 
 export!(
@@ -101,41 +95,39 @@ export!(
     /// connect. `options` may be NULL.
     pub fn wraith_serve(
         call: &Call,
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         options: Options<wraith_serve_options_t>,
     ) -> Outcome<wraith_service_t> {
-        let node = node_runtime(node)?;
         let builder = match options {
             Some(options) => apply(call, node.node.serve(), &options)?,
             None => node.node.serve().by_code(),
         };
         let service = Arc::new(node.wait_for(builder.start())??);
-        SERVICES.insert(ServiceEntry { service, freed: CancellationToken::new(), node })
+        wraith_service_t.insert(ServiceEntry { service, freed: CancellationToken::new(), node })
     }
 
     /// Returns the code of a service, for people to say. `WRAITH_NOT_FOUND` if it has none.
-    pub fn wraith_service_code(service: wraith_service_t, out: Buffer) -> Outcome {
-        let code = SERVICES.get(service)?.service.code().map(ToString::to_string);
+    pub fn wraith_service_code(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let code = service.service.code().map(ToString::to_string);
         out.write_found(code, "this service has no code")
     }
 
     /// Returns the ticket of a service by ticket: a secret, valid for any peer that has it.
     /// `WRAITH_NOT_FOUND` if it has none.
-    pub fn wraith_service_ticket(service: wraith_service_t, out: Buffer) -> Outcome {
-        let ticket = SERVICES.get(service)?.service.ticket().map(ToString::to_string);
+    pub fn wraith_service_ticket(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let ticket = service.service.ticket().map(ToString::to_string);
         out.write_found(ticket, "this service has no ticket")
     }
 
     /// Returns the listening address of a service, `IP:PORT`.
-    pub fn wraith_service_address(service: wraith_service_t, out: Buffer) -> Outcome {
-        out.write(SERVICES.get(service)?.service.address().to_string().as_bytes())
+    pub fn wraith_service_address(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        out.write(service.service.address().to_string().as_bytes())
     }
 
     /// Returns the names of the meeting places at which peers with the code, or contacts, can find
     /// the service, one a line. No bytes if there are none.
-    pub fn wraith_service_places(service: wraith_service_t, out: Buffer) -> Outcome {
-        let entry = SERVICES.get(service)?;
-        let places: Vec<_> = entry.service.places().iter().map(ToString::to_string).collect();
+    pub fn wraith_service_places(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let places: Vec<_> = service.service.places().iter().map(ToString::to_string).collect();
         out.write(places.join("\n").as_bytes())
     }
 
@@ -147,28 +139,26 @@ export!(
     /// longer valid and no peer has used it. A service keeps at most 64 connections that no call
     /// has accepted.
     pub fn wraith_service_accept(
-        service: wraith_service_t,
+        service: Object<wraith_service_t>,
         timeout_ms: u64,
     ) -> Outcome<wraith_connection_t> {
-        let entry = SERVICES.get(service)?;
         let closed = || Failure::new(WRAITH_CANCELLED, "the service was closed");
-        let connection = wait(timeout_ms, &entry.freed, async {
-            entry.service.try_accept().await?.ok_or_else(closed)
+        let connection = wait(timeout_ms, &service.freed, async {
+            service.service.try_accept().await?.ok_or_else(closed)
         })?;
-        ConnectionEntry::accepted(connection, &entry.node).insert()
+        ConnectionEntry::accepted(connection, &service.node).insert()
     }
 
     /// Ends a service gracefully: it accepts no more callers, delivers the finished streams of all
     /// its connections, also of accepted ones, and closes these connections. Waits for that, at
     /// most 3 s. The handle must still be freed.
-    pub fn wraith_service_close(service: wraith_service_t) -> Outcome {
-        let entry = SERVICES.get(service)?;
-        let service = Arc::clone(&entry.service);
-        entry.node.wait_for(async move { service.close().await })
+    pub fn wraith_service_close(service: Object<wraith_service_t>) -> Outcome {
+        let closing = Arc::clone(&service.service);
+        service.node.wait_for(async move { closing.close().await })
     }
 
     /// Frees the service. It accepts no more callers; its connections stay open.
     pub fn wraith_service_free(service: wraith_service_t) -> Outcome {
-        SERVICES.remove(service).map(|entry| entry.freed.cancel())
+        wraith_service_t.remove(service).map(|entry| entry.freed.cancel())
     }
 );

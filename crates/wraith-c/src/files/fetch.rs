@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use wraith::{AcceptOptions, OfferRequest, OnConflict, Source, Transfer};
+use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
 
 use super::context::TransferContext;
 use super::event::OfferShown;
-use super::node::{node_runtime, wraith_node_t};
-use super::transfer::{self, Invitation, Reports, wraith_transfer_t};
+use super::node::wraith_node_t;
+use super::transfer::{self, Reports, wraith_transfer_t};
 use crate::border::{Answer, Callbacks, Plain, export, wraith_callbacks_t};
-use crate::options::{millis, path, switch};
+use crate::options::{millis, nonzero, path, set, switch};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome};
 
@@ -55,13 +55,12 @@ export!(
     /// the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
     /// any offer.
     pub fn wraith_fetch(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         source: Text,
         folder: Bytes,
         options: Options<wraith_fetch_options_t>,
         callbacks: Options<wraith_callbacks_t>,
     ) -> Outcome<wraith_transfer_t> {
-        let node = node_runtime(node)?;
         let (source, folder): (Source, _) = (source.parse()?, path(folder)?);
         let callbacks = callbacks.map(Callbacks::new);
         let mut builder = node.node.fetch(source, folder);
@@ -72,26 +71,21 @@ export!(
             progress_ms = options.progress_ms;
             builder =
                 builder.sync(!switch(options.no_sync)?).keep_modes(switch(options.keep_modes)?);
-            if options.bytes_per_second > 0 {
-                builder = builder.rate(options.bytes_per_second);
-            }
-            if let Some(timeout) = millis(options.timeout_ms) {
-                builder = builder.timeout(timeout);
-            }
+            builder = set(builder, nonzero(options.bytes_per_second), FetchBuilder::rate);
+            builder = set(builder, millis(options.timeout_ms), FetchBuilder::timeout);
         }
         if !accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
             return Err(Failure::input("without accept_all, the callback `ask` is required"));
         }
-        let none = Invitation::default();
         if accept_all {
             let transfer = builder.accept_all(conflicts);
             let reports = Reports { callbacks, events: transfer.events(), progress_ms };
-            return transfer::start(node, none, reports, |shared| run(transfer, shared));
+            return transfer::start(node, None, reports, |shared| run(transfer, shared));
         }
         let asking = builder.request_offer();
         let events = asking.events().expect("the offer was not taken");
         let reports = Reports { callbacks, events, progress_ms };
-        transfer::start(node, none, reports, |shared| async move {
+        transfer::start(node, None, reports, |shared| async move {
             match ask_user(asking, conflicts, &shared).await {
                 Ok(transfer) => run(transfer, shared).await,
                 Err(failure) => (Err(failure), 0),

@@ -1,7 +1,6 @@
 //! A node: an identity, its meeting places (at which it finds peers), and the threads that drive
 //! its transfers.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -12,7 +11,7 @@ use wraith::{Lan, Node, NodeId};
 
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::identity::{WRAITH_NODE_ID_BYTES, identity, wraith_identity_t};
+use crate::identity::{WRAITH_NODE_ID_BYTES, wraith_identity_t};
 use crate::options::{path, switch};
 use crate::status::wraith_status_t::WRAITH_OTHER;
 use crate::status::{Failure, Outcome};
@@ -61,10 +60,10 @@ impl wraith_node_options_t {
     };
 }
 
-static NODES: Table<NodeRuntime> = Table::new(Kind::Node);
+pub(crate) static wraith_node_t: Table<NodeRuntime> = Table::new(Kind::Node);
 
 /// Dropped by a thread of the caller or by a callback thread, never by a thread of the runtime:
-/// threads of the runtime hold no [`Arc`] of it.
+/// threads of the runtime hold no [`Arc`](std::sync::Arc) of it.
 pub(crate) struct NodeRuntime {
     pub node: Node,
     runtime: Option<Runtime>,
@@ -128,11 +127,6 @@ impl Drop for NodeRuntime {
     }
 }
 
-/// Returns the node behind a handle.
-pub(crate) fn node_runtime(handle: wraith_node_t) -> Outcome<Arc<NodeRuntime>> {
-    NODES.get(handle)
-}
-
 fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -143,7 +137,7 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
         .map_err(|error| Failure::new(WRAITH_OTHER, format!("cannot start threads: {error}")))?;
     let mut builder = Node::builder().runtime(runtime.handle().clone());
     if options.identity != 0 {
-        builder = builder.identity(identity(options.identity)?);
+        builder = builder.identity((*wraith_identity_t.get(options.identity)?).clone());
     }
     let (folder, server) =
         (call.field(options.state_folder)?, call.text_field(options.rendezvous)?);
@@ -169,9 +163,9 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
 
 /// A node for tests that stores nothing and does no discovery.
 #[cfg(test)]
-pub(crate) fn isolated() -> Arc<NodeRuntime> {
+pub(crate) fn isolated() -> std::sync::Arc<NodeRuntime> {
     let options = wraith_node_options_t { lan_off: 1, ..wraith_node_options_t::DEFAULT };
-    Arc::new(build(&crate::border::tests::call(), &options).unwrap())
+    std::sync::Arc::new(build(&crate::border::tests::call(), &options).unwrap())
 }
 
 export!(
@@ -181,18 +175,18 @@ export!(
         options: Options<wraith_node_options_t>,
     ) -> Outcome<wraith_node_t> {
         let options = options.unwrap_or(wraith_node_options_t::DEFAULT);
-        NODES.insert(build(call, &options)?)
+        wraith_node_t.insert(build(call, &options)?)
     }
 
     /// Returns the NodeId: 32 bytes.
-    pub fn wraith_node_id(node: wraith_node_t, out: Buffer) -> Outcome {
-        out.write(node_runtime(node)?.node.id().as_bytes())
+    pub fn wraith_node_id(node: Object<wraith_node_t>, out: Buffer) -> Outcome {
+        out.write(node.node.id().as_bytes())
     }
 
     /// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at
     /// `address` (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
     pub fn wraith_node_add_contact(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         name: Text,
         node_id: Array<WRAITH_NODE_ID_BYTES>,
         address: Text,
@@ -205,7 +199,7 @@ export!(
             "" => Vec::new(),
             text => vec![text.parse::<ContactAddress>().map_err(|error| input(&error))?],
         };
-        node_runtime(node)?.node.contacts().change::<_, Failure>(|book| {
+        node.node.contacts().change::<_, Failure>(|book| {
             book.add(&name, id).map_err(|error| input(&error))?;
             book.set_addresses(id, &addresses);
             Ok(())
@@ -217,8 +211,7 @@ export!(
     /// accept no more callers; raw connections stay open. Transfers and services that start later
     /// fail with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
     /// callback.
-    pub fn wraith_node_shutdown(node: wraith_node_t) -> Outcome {
-        let node = node_runtime(node)?;
+    pub fn wraith_node_shutdown(node: Object<wraith_node_t>) -> Outcome {
         node.stop.cancel();
         let closed = node.node.clone();
         node.wait_for(async move { closed.close().await })
@@ -228,6 +221,6 @@ export!(
     /// freed as well. Freeing the last of them waits for at most two seconds until the peers are
     /// notified.
     pub fn wraith_node_free(node: wraith_node_t) -> Outcome {
-        NODES.free(node)
+        wraith_node_t.free(node)
     }
 );

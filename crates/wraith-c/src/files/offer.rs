@@ -6,11 +6,11 @@ use std::time::Duration;
 use wraith::{Node, Offer, OfferBuilder, Payload};
 
 use super::context::TransferContext;
-use super::node::{node_runtime, wraith_node_t};
-use super::transfer::{self, Invitation, Reports, wraith_transfer_t};
+use super::node::wraith_node_t;
+use super::transfer::{self, Reports, wraith_transfer_t};
 use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
-use crate::options::{bind, millis, path};
+use crate::options::{bind, millis, nonzero, path, set};
 use crate::status::{Failure, Outcome};
 
 /// The recipient of an offer.
@@ -70,23 +70,14 @@ fn apply(
         _ => return Err(Failure::input("an offer goes by code, by ticket or to a contact")),
     };
     builder = match options.receivers {
-        0 => builder,
         WRAITH_ANY_NUMBER => builder.any_number(),
-        receivers => builder.receivers(receivers),
+        receivers => builder.receivers(receivers.max(1)),
     };
-    if let Some(address) = bind(call, options.bind)? {
-        builder = builder.bind_to(address);
-    }
-    if options.bytes_per_second > 0 {
-        builder = builder.rate(options.bytes_per_second);
-    }
-    if options.expires_s > 0 {
-        builder = builder.expires(Duration::from_secs(options.expires_s));
-    }
-    if let Some(timeout) = millis(options.timeout_ms) {
-        builder = builder.timeout(timeout);
-    }
-    Ok(builder)
+    builder = set(builder, bind(call, options.bind)?, OfferBuilder::bind_to);
+    builder = set(builder, nonzero(options.bytes_per_second), OfferBuilder::rate);
+    let life = nonzero(options.expires_s).map(Duration::from_secs);
+    builder = set(builder, life, OfferBuilder::expires);
+    Ok(set(builder, millis(options.timeout_ms), OfferBuilder::timeout))
 }
 
 export!(
@@ -94,13 +85,12 @@ export!(
     /// show; no file content has been read by then. `options` and `callbacks` may be NULL.
     pub fn wraith_offer(
         call: &Call,
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         paths: *const wraith_bytes_t,
         paths_count: usize,
         options: Options<wraith_offer_options_t>,
         callbacks: Options<wraith_callbacks_t>,
     ) -> Outcome<wraith_transfer_t> {
-        let node = node_runtime(node)?;
         let paths = call.slices(paths, paths_count)?;
         let paths = paths.into_iter().map(path).collect::<Outcome<Vec<_>>>()?;
         let callbacks = callbacks.map(Callbacks::new);
@@ -110,18 +100,13 @@ export!(
             builder = apply(call, builder, &options, &node.node)?;
             progress_ms = options.progress_ms;
         }
-        let offer = node.wait_for(builder.start())??;
-        let invitation = Invitation {
-            code: offer.code().map(ToString::to_string),
-            ticket: offer.ticket().map(ToString::to_string),
-            continues_for: offer.continues_for().iter().flat_map(|id| *id.as_bytes()).collect(),
-        };
+        let offer = Arc::new(node.wait_for(builder.start())??);
         let reports = Reports { callbacks, events: offer.events(), progress_ms };
-        transfer::start(node, invitation, reports, |shared| run(offer, shared))
+        transfer::start(node, Some(Arc::clone(&offer)), reports, |shared| run(offer, shared))
     }
 );
 
-async fn run(offer: Offer, shared: Arc<TransferContext>) -> (Outcome, u64) {
+async fn run(offer: Arc<Offer>, shared: Arc<TransferContext>) -> (Outcome, u64) {
     shared.figures.set_reader(offer.progress());
     let ended = shared.drive(|| offer.stop(), offer.finished()).await;
     let receivers = ended.as_ref().map_or(0, |sent| u64::from(sent.receivers));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use wraith::Events;
+use wraith::{Events, Offer};
 
 use super::callback_thread::CallbackThread;
 use super::context::TransferContext;
@@ -17,30 +17,15 @@ use crate::waiting::TaskResult;
 /// An offer or a fetch.
 pub type wraith_transfer_t = u64;
 
-static TRANSFERS: Table<Transfer> = Table::new(Kind::Transfer);
+static wraith_transfer_t: Table<Transfer> = Table::new(Kind::Transfer);
 
-/// Code, ticket and earlier receivers of an offer. Empty for a fetch.
-#[derive(Default)]
-pub(super) struct Invitation {
-    pub code: Option<String>,
-    pub ticket: Option<String>,
-    /// NodeIds, one after the other.
-    pub continues_for: Vec<u8>,
-}
-
-/// The object behind the caller's handle. Drop stops the transfer.
+/// The object behind the caller's handle.
 struct Transfer {
     shared: Arc<TransferContext>,
-    invitation: Invitation,
+    /// `None` for a fetch.
+    offer: Option<Arc<Offer>>,
     /// Keeps the node and its threads alive.
     _node: Arc<NodeRuntime>,
-}
-
-impl Drop for Transfer {
-    fn drop(&mut self) {
-        self.shared.freed.cancel();
-        self.shared.stop.cancel();
-    }
 }
 
 /// How a transfer reports to its caller.
@@ -55,7 +40,7 @@ pub(super) struct Reports {
 /// and the number of receivers.
 pub(super) fn start<W>(
     node: Arc<NodeRuntime>,
-    invitation: Invitation,
+    offer: Option<Arc<Offer>>,
     reports: Reports,
     work: impl FnOnce(Arc<TransferContext>) -> W,
 ) -> Outcome<wraith_transfer_t>
@@ -64,9 +49,9 @@ where
 {
     let (result_tx, result) = watch::channel(None);
     let (shared, questions) = TransferContext::new(node.stop.child_token(), TaskResult(result));
-    // From this point on, a failure drops the transfer, which stops the task.
-    let transfer = Transfer { shared: Arc::clone(&shared), invitation, _node: Arc::clone(&node) };
-    let handle = TRANSFERS.insert(transfer)?;
+    // A failure drops `work`, which stops the transfer.
+    let transfer = Transfer { shared: Arc::clone(&shared), offer, _node: Arc::clone(&node) };
+    let handle = wraith_transfer_t.insert(transfer)?;
     let Reports { callbacks, events, progress_ms } = reports;
     match callbacks {
         Some(callbacks) => {
@@ -74,7 +59,7 @@ where
             let node = node.node.clone();
             let thread = CallbackThread { shared, node, events, questions, progress_ms };
             if let Err(failure) = thread.start(callbacks) {
-                return TRANSFERS.remove(handle).and(Err(failure));
+                return wraith_transfer_t.remove(handle).and(Err(failure));
             }
         }
         None => shared.callbacks_ended.cancel(),
@@ -91,28 +76,34 @@ where
 export!(
     /// Returns the code of an offer, for people to say. `WRAITH_NOT_FOUND` if it has none; it then
     /// has a ticket.
-    pub fn wraith_transfer_code(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
-        let transfer = TRANSFERS.get(transfer)?;
-        out.write_found(transfer.invitation.code.as_ref(), "this transfer has no code")
+    pub fn wraith_transfer_code(transfer: Object<wraith_transfer_t>, out: Buffer) -> Outcome {
+        let code = transfer.offer.as_ref().and_then(|offer| offer.code());
+        out.write_found(code.map(ToString::to_string), "this transfer has no code")
     }
 
     /// Returns the ticket of an offer by ticket: a secret, valid for any receiver that has it.
     /// `WRAITH_NOT_FOUND` if there is none to show.
-    pub fn wraith_transfer_ticket(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
-        let transfer = TRANSFERS.get(transfer)?;
-        out.write_found(transfer.invitation.ticket.as_ref(), "this transfer has no ticket")
+    pub fn wraith_transfer_ticket(transfer: Object<wraith_transfer_t>, out: Buffer) -> Outcome {
+        let ticket = transfer.offer.as_ref().and_then(|offer| offer.ticket());
+        out.write_found(ticket.map(ToString::to_string), "this transfer has no ticket")
     }
 
     /// Returns the NodeIds (32 bytes each, one after the other) of receivers that had the code of
     /// an unfinished earlier run of this offer. They can resume without a new code. No bytes if
     /// there are none.
-    pub fn wraith_transfer_continues_for(transfer: wraith_transfer_t, out: Buffer) -> Outcome {
-        out.write(&TRANSFERS.get(transfer)?.invitation.continues_for)
+    pub fn wraith_transfer_continues_for(
+        transfer: Object<wraith_transfer_t>,
+        out: Buffer,
+    ) -> Outcome {
+        let receivers = transfer.offer.iter().flat_map(|offer| offer.continues_for());
+        out.write(&receivers.flat_map(|id| *id.as_bytes()).collect::<Vec<_>>())
     }
 
     /// Returns the progress of a transfer; after the end, the final figures.
-    pub fn wraith_transfer_progress(transfer: wraith_transfer_t) -> Outcome<wraith_progress_t> {
-        Ok(TRANSFERS.get(transfer)?.shared.figures.read())
+    pub fn wraith_transfer_progress(
+        transfer: Object<wraith_transfer_t>,
+    ) -> Outcome<wraith_progress_t> {
+        Ok(transfer.shared.figures.read())
     }
 
     /// Waits for the end of the transfer, for at most `timeout_ms` milliseconds (or
@@ -121,22 +112,23 @@ export!(
     /// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the transfer is
     /// still running. With any other result than `WRAITH_TIMED_OUT`, no callback is running and
     /// none will follow. Any number of threads may wait, any number of times.
-    pub fn wraith_transfer_wait(transfer: wraith_transfer_t, timeout_ms: u64) -> Outcome {
-        // Does not hold the transfer itself: freeing it meanwhile stops it.
-        let shared = Arc::clone(&TRANSFERS.get(transfer)?.shared);
-        shared.wait(timeout_ms)
+    pub fn wraith_transfer_wait(transfer: Object<wraith_transfer_t>, timeout_ms: u64) -> Outcome {
+        transfer.shared.wait(timeout_ms)
     }
 
     /// Requests a stop and returns at once; use `wraith_transfer_wait` to wait for the end.
     /// Verified data is kept, and the same transfer can be resumed later.
-    pub fn wraith_transfer_cancel(transfer: wraith_transfer_t) -> Outcome {
-        TRANSFERS.get(transfer)?.shared.stop.cancel();
+    pub fn wraith_transfer_cancel(transfer: Object<wraith_transfer_t>) -> Outcome {
+        transfer.shared.stop.cancel();
         Ok(())
     }
 
     /// Frees the transfer, and stops it if it is running. Does not wait for a callback that is
     /// running. After that callback, only `release` is called.
     pub fn wraith_transfer_free(transfer: wraith_transfer_t) -> Outcome {
-        TRANSFERS.free(transfer)
+        wraith_transfer_t.remove(transfer).map(|transfer| {
+            transfer.shared.freed.cancel();
+            transfer.shared.stop.cancel();
+        })
     }
 );

@@ -12,13 +12,6 @@ pub(super) trait BatchResult: Plain {
     fn new(status: wraith_status_t, number: u64, offset: usize, len: usize) -> Self;
 }
 
-/// Writes the index of the message that failed, if the caller wants it.
-pub(super) fn write_index(place: Option<&OutPtr<'_, usize>>, index: usize) {
-    if let Some(place) = place {
-        place.write(index);
-    }
-}
-
 /// Returns the bytes of all messages less the overhead of each.
 pub(super) fn opened_bytes(messages: &[&[u8]], overhead: usize) -> usize {
     let text_len = |message: &&[u8]| message.len().saturating_sub(overhead);

@@ -6,7 +6,7 @@ use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::border::export;
-use crate::identity::{self, WRAITH_NODE_ID_BYTES, wraith_identity_t};
+use crate::identity::{WRAITH_NODE_ID_BYTES, wraith_identity_t};
 
 /// Overhead of a box over its text, in bytes.
 pub const WRAITH_SEALED_BOX_OVERHEAD: usize = 65;
@@ -28,13 +28,13 @@ export!(
 
     /// Opens a box. Its text is `sealed_len - WRAITH_SEALED_BOX_OVERHEAD` bytes.
     pub fn wraith_sealed_box_open(
-        identity: wraith_identity_t,
+        identity: Object<wraith_identity_t>,
         context: Bytes,
         sealed: Bytes,
         out: Buffer,
     ) -> Outcome {
         out.room(sealed.len().saturating_sub(SEALED_BOX_OVERHEAD))?;
-        let text = sealed_box::open(&identity::identity(identity)?, context, sealed)?;
+        let text = sealed_box::open(&identity, context, sealed)?;
         out.write(&Zeroizing::new(text))
     }
 );
