@@ -44,7 +44,6 @@ mod sealed_box;
 mod secret;
 mod service;
 mod session;
-mod used_once;
 mod vault;
 
 pub use accept::{AcceptOptions, ConflictRule, OnConflict};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use wraith::ServiceBuilder;
 
 use crate::connection::{Connection, bounded};
-use crate::content::address;
+use crate::content::{address, set};
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
 use crate::runtime::in_runtime;
@@ -53,24 +53,23 @@ impl ServiceOptions {
     /// Applies these options to `service`; `listen` is the address of the node.
     pub(crate) fn apply(
         self,
-        mut service: wraith::ServiceBuilder,
+        mut service: ServiceBuilder,
         callers: Callers,
         listen: Option<&str>,
-    ) -> Result<wraith::ServiceBuilder, WraithError> {
+    ) -> Result<ServiceBuilder, WraithError> {
         // Contacts look for the socket of the node.
         let listen = listen.filter(|_| !matches!(callers, Callers::Contacts { .. }));
         service = match callers {
             Callers::Ticket => service.by_ticket(),
             Callers::Contacts { name } => service.for_contacts(name),
-            Callers::Code if self.any_number || self.callers == u32::MAX => service.callers(None),
-            Callers::Code => service.callers(Some(self.callers)),
+            Callers::Code => {
+                let any_number = self.any_number || self.callers == u32::MAX;
+                service.callers(Some(self.callers).filter(|_| !any_number))
+            }
         };
-        if let Some(life) = self.expires {
-            service = service.expires(bounded(life));
-        }
-        if let Some(listen) = self.listen.as_deref().or(listen) {
-            service = service.bind_to(address(listen)?);
-        }
+        let listen = self.listen.as_deref().or(listen).map(address).transpose()?;
+        service = set(service, self.expires.map(bounded), ServiceBuilder::expires);
+        service = set(service, listen, ServiceBuilder::bind_to);
         Ok(if self.isolated { service.isolated() } else { service })
     }
 }
@@ -82,12 +81,11 @@ pub struct Service {
     service: wraith::Service,
     events: EventReader,
     node: wraith::Node,
-    runtime: Handle,
 }
 
 impl Service {
-    pub(crate) fn new(service: wraith::Service, node: wraith::Node, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self { events: EventReader::new(service.events()), service, node, runtime })
+    pub(crate) fn new(service: wraith::Service, node: wraith::Node) -> Arc<Self> {
+        Arc::new(Self { events: EventReader::new(service.events()), service, node })
     }
 }
 
@@ -121,21 +119,20 @@ impl Service {
     /// # Errors
     /// [`WraithError::WrongCode`] if the code is no longer valid, and no peer has used it.
     pub async fn accept(&self) -> Result<Option<Arc<Connection>>, WraithError> {
-        let connection = in_runtime(self.runtime.clone(), self.service.try_accept()).await?;
-        let (node, runtime) = (&self.node, &self.runtime);
-        Ok(connection.map(|open| Connection::new(open, node.clone(), runtime.clone())))
+        let connection = in_runtime(self.service.try_accept()).await?;
+        Ok(connection.map(|open| Connection::new(open, self.node.clone())))
     }
 
     /// Returns the next event of the service: of codes, meeting places, relays and paths. Null after
     /// its end.
     pub async fn next_event(&self) -> Option<Event> {
-        in_runtime(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.events.next()).await
     }
 
     /// Ends the service gracefully: it accepts no more callers, delivers the finished streams of all
     /// its connections, also of accepted ones, and closes these connections. Waits for that, at most
     /// 3 s.
     pub async fn shutdown(&self) {
-        in_runtime(self.runtime.clone(), self.service.close()).await;
+        in_runtime(self.service.close()).await;
     }
 }
