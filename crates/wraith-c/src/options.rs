@@ -45,9 +45,6 @@ pub(crate) fn millis(value: u64) -> Option<Duration> {
 }
 
 /// Sets an option of a builder, unless it has its default.
-pub(crate) fn set<B, T>(builder: B, value: Option<T>, setter: impl FnOnce(B, T) -> B) -> B {
-    match value {
-        Some(value) => setter(builder, value),
-        None => builder,
-    }
+pub(crate) fn set<B, T>(builder: B, value: Option<T>, setter: impl FnMut(B, T) -> B) -> B {
+    value.into_iter().fold(builder, setter)
 }

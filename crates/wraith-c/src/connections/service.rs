@@ -7,8 +7,10 @@ use tokio_util::sync::CancellationToken;
 use wraith::{Service, ServiceBuilder};
 
 use super::connection::{ConnectionEntry, wraith_connection_t};
-use crate::border::{Call, Plain, export};
+use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
+use crate::files::callback_thread::CallbackThread;
+use crate::files::context::TransferContext;
 use crate::files::node::{NodeRuntime, wraith_node_t};
 use crate::files::offer::WRAITH_ANY_NUMBER;
 use crate::options::{bind, nonzero, set, switch};
@@ -129,6 +131,28 @@ export!(
     pub fn wraith_service_places(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
         let places: Vec<_> = service.service.places().iter().map(ToString::to_string).collect();
         out.write(places.join("\n").as_bytes())
+    }
+
+    /// Reports the events of a service: of codes, meeting places, relays and paths. The first call
+    /// gets them from the beginning. `callbacks.ask` is not called. The last event comes when the
+    /// service ends, unless it is freed before.
+    pub fn wraith_service_watch(
+        service: Object<wraith_service_t>,
+        callbacks: Options<wraith_callbacks_t>,
+    ) -> Outcome {
+        let callbacks = callbacks.ok_or_else(|| Failure::input("there are no callbacks"))?;
+        let (ending, freed) = (Arc::clone(&service.service), service.freed.clone());
+        let result = service.node.run(async move {
+            tokio::select! {
+                () = freed.cancelled() => Ok(()),
+                ended = ending.finished() => Ok(ended?),
+            }
+        });
+        let (stop, freed) = (CancellationToken::new(), service.freed.clone());
+        let (shared, questions) = TransferContext::new(stop, freed, result);
+        let (node, events) = (service.node.node.clone(), service.service.events());
+        let thread = CallbackThread { shared, node, events, questions, progress_ms: 0 };
+        thread.start(Callbacks::new(callbacks))
     }
 
     /// Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or

@@ -1,4 +1,4 @@
-//! The thread that calls the callbacks of one transfer.
+//! The thread that calls the callbacks of one transfer or service.
 //!
 //! It takes the events from the stream of the transfer, which is bounded and drops the oldest. A
 //! blocked callback stops nothing else.
@@ -21,7 +21,7 @@ use crate::status::{Failure, Outcome};
 use crate::waiting::wait_until;
 
 /// The sources of a callback thread.
-pub(super) struct CallbackThread {
+pub(crate) struct CallbackThread {
     pub shared: Arc<TransferContext>,
     /// Formats addresses.
     pub node: wraith::Node,

@@ -1,4 +1,5 @@
-//! The state that the task, the callback thread and the caller of a transfer share.
+//! The state that the task, the callback thread and the caller of a transfer share. The events of a
+//! service are reported in the same way.
 
 use std::cell::Cell;
 use std::ptr;
@@ -15,7 +16,7 @@ use crate::status::{Failure, Outcome};
 use crate::waiting::{TaskResult, deadline, timed_out, wait_until};
 
 /// An offer that waits for an answer, and where the answer goes.
-pub(super) type Question = (OfferShown, oneshot::Sender<Answer>);
+pub(crate) type Question = (OfferShown, oneshot::Sender<Answer>);
 
 thread_local! {
     /// The transfer whose callbacks run on this thread; only compared, never dereferenced.
@@ -23,7 +24,7 @@ thread_local! {
 }
 
 /// State shared by the task, the callback thread and the caller.
-pub(super) struct TransferContext {
+pub(crate) struct TransferContext {
     /// Cancelled to stop the transfer.
     pub stop: CancellationToken,
     /// Cancelled when the handle is freed: no callback but `release` follows.
@@ -38,12 +39,13 @@ pub(super) struct TransferContext {
 impl TransferContext {
     pub fn new(
         stop: CancellationToken,
+        freed: CancellationToken,
         result: TaskResult<()>,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<Question>) {
         let (questions, asked) = mpsc::unbounded_channel();
         let shared = Self {
             stop,
-            freed: CancellationToken::new(),
+            freed,
             callbacks_ended: CancellationToken::new(),
             result,
             questions,

@@ -173,8 +173,9 @@ mod tests {
         let offer = sending.node.offer(film).by_ticket().any_number();
         let offer = offer.bind_to("127.0.0.1:0".parse().unwrap()).start().await.unwrap();
         for _ in 0..ROUNDS {
+            let (stop, freed) = (CancellationToken::new(), CancellationToken::new());
             let result = TaskResult(tokio::sync::watch::channel(None).1);
-            let (shared, mut questions) = TransferContext::new(CancellationToken::new(), result);
+            let (shared, mut questions) = TransferContext::new(stop, freed, result);
             let source = Source::from(offer.ticket().unwrap().clone());
             let asking = receiving.node.fetch(source, target.clone()).request_offer();
             let asked = ask_user(asking, OnConflict::Rename, &shared);

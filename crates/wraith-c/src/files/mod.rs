@@ -8,8 +8,8 @@
 //! The task runs one offer (sending) or fetch (receiving). The engine never waits for a callback: if
 //! the callbacks are slow, the oldest event is dropped.
 
-mod callback_thread;
-mod context;
+pub(crate) mod callback_thread;
+pub(crate) mod context;
 pub mod event;
 pub mod fetch;
 pub mod node;

@@ -29,7 +29,7 @@ unsafe impl Plain for wraith_progress_t {}
 
 /// The figures of a transfer: none yet, those of its reader, or the final ones.
 #[derive(Default)]
-pub(super) struct Figures(Mutex<FiguresState>);
+pub(crate) struct Figures(Mutex<FiguresState>);
 
 #[derive(Default)]
 struct FiguresState {

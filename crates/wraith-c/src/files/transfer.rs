@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use wraith::{Events, Offer};
 
 use super::callback_thread::CallbackThread;
@@ -48,7 +49,8 @@ where
     W: Future<Output = (Outcome, u64)> + Send + 'static,
 {
     let (result_tx, result) = watch::channel(None);
-    let (shared, questions) = TransferContext::new(node.stop.child_token(), TaskResult(result));
+    let (stop, freed) = (node.stop.child_token(), CancellationToken::new());
+    let (shared, questions) = TransferContext::new(stop, freed, TaskResult(result));
     // A failure drops `work`, which stops the transfer.
     let transfer = Transfer { shared: Arc::clone(&shared), offer, _node: Arc::clone(&node) };
     let handle = wraith_transfer_t.insert(transfer)?;

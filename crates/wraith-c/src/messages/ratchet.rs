@@ -10,7 +10,7 @@ use wraith_session::ratchet::{
 use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
-use super::batch::{BatchResult, opened_bytes, write_opened};
+use super::batch::{opened_bytes, write_opened};
 use super::prekeys::wraith_prekeys_t;
 use super::session::not_kept;
 use crate::border::{OutPtr, Output, Plain, export, write_wanted};
@@ -45,12 +45,6 @@ pub struct wraith_ratchet_result_t {
 
 // SAFETY: only written, from valid values.
 unsafe impl Plain for wraith_ratchet_result_t {}
-
-impl BatchResult for wraith_ratchet_result_t {
-    fn new(status: wraith_status_t, _number: u64, offset: usize, len: usize) -> Self {
-        Self { status, offset, len }
-    }
-}
 
 pub(super) static wraith_ratchet_t: Table<Mutex<Ratchet>> = Table::new(Kind::Ratchet);
 
@@ -248,6 +242,9 @@ export!(
         out.room(most)?;
         let ratchet = wraith_ratchet_t.hold(ratchet)?;
         let mut ratchet = ratchet.lock()?;
-        write_opened(&ratchet.decrypt_many(aad, &messages)?, most, &results, out)
+        let batch = ratchet.decrypt_many(aad, &messages)?;
+        write_opened(&batch, most, &results, out, |status, _, offset, len| {
+            wraith_ratchet_result_t { status, offset, len }
+        })
     }
 );

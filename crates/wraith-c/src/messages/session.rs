@@ -6,7 +6,7 @@ use std::time::Duration;
 use wraith_session::{MESSAGE_OVERHEAD, SavedSession, Session, StoreError};
 use zeroize::Zeroizing;
 
-use super::batch::{BatchResult, opened_bytes, write_opened};
+use super::batch::{opened_bytes, write_opened};
 use crate::border::{Plain, export, write_wanted};
 use crate::status::wraith_status_t::WRAITH_INVALID_STATE;
 use crate::status::{Failure, Outcome, wraith_status_t};
@@ -37,12 +37,6 @@ pub struct wraith_opened_t {
 
 // SAFETY: only written, from valid values.
 unsafe impl Plain for wraith_opened_t {}
-
-impl BatchResult for wraith_opened_t {
-    fn new(status: wraith_status_t, number: u64, offset: usize, len: usize) -> Self {
-        Self { status, number, offset, len }
-    }
-}
 
 pub(super) static wraith_session_t: Table<Mutex<SessionEntry>> = Table::new(Kind::Session);
 
@@ -142,7 +136,13 @@ export!(
         out.room(most)?;
         let session = wraith_session_t.hold(session)?;
         let mut session = session.lock()?;
-        write_opened(&session.session.open_many(aad, &messages)?, most, &results, out)
+        let batch = session.session.open_many(aad, &messages)?;
+        write_opened(&batch, most, &results, out, |status, number, offset, len| wraith_opened_t {
+            status,
+            number,
+            offset,
+            len,
+        })
     }
 
     /// Sets the current time in milliseconds, from any fixed starting point. Keys then change every
