@@ -123,8 +123,8 @@ impl<T> Table<Mutex<T>> {
         self.insert(Mutex::new(value))
     }
 
-    /// Claims the object of `handle` for this thread. A callback that uses the handle for which it is
-    /// called is refused: it would deadlock.
+    /// Claims the object of `handle` for this thread. A callback that uses the handle for which it
+    /// is called is refused: it would deadlock.
     pub fn hold(&self, handle: u64) -> Outcome<Held<T>> {
         Ok(Held { value: self.get(handle)?, _in_use: InUseGuard::new(handle)? })
     }

@@ -109,8 +109,8 @@ impl Target {
     }
 }
 
-/// Locks a state, in spite of a panic during an earlier call: each call changes it completely or not
-/// at all.
+/// Locks a state, in spite of a panic during an earlier call: each call changes it completely or
+/// not at all.
 pub(crate) fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

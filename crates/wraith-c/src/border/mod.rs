@@ -17,7 +17,7 @@ mod vault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
+pub use callbacks::{Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
 pub(crate) use export::{export, export_argument, export_one};
 pub use output::{OutPtr, Output, write_wanted};

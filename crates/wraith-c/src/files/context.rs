@@ -8,15 +8,14 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::event::OfferShown;
+use super::event::{OfferShown, wraith_answer_t};
 use super::progress::Figures;
-use crate::border::Answer;
 use crate::status::wraith_status_t::WRAITH_INVALID_STATE;
 use crate::status::{Failure, Outcome};
 use crate::waiting::{TaskResult, deadline, timed_out, wait_until};
 
 /// An offer that waits for an answer, and where the answer goes.
-pub(crate) type Question = (OfferShown, oneshot::Sender<Answer>);
+pub(crate) type Question = (OfferShown, oneshot::Sender<wraith_answer_t>);
 
 thread_local! {
     /// The transfer whose callbacks run on this thread; only compared, never dereferenced.
@@ -60,7 +59,7 @@ impl TransferContext {
     }
 
     /// Asks the callback about an offer. Returns `None` if there is no callback any more.
-    pub async fn ask(&self, offer: OfferShown) -> Option<Answer> {
+    pub async fn ask(&self, offer: OfferShown) -> Option<wraith_answer_t> {
         let (answer_tx, answer) = oneshot::channel();
         self.questions.send((offer, answer_tx)).ok()?;
         answer.await.ok()

@@ -6,9 +6,10 @@ use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Tran
 
 use super::context::TransferContext;
 use super::event::OfferShown;
+use super::event::wraith_answer_t::*;
 use super::node::wraith_node_t;
 use super::transfer::{self, Reports, wraith_transfer_t};
-use crate::border::{Answer, Callbacks, Plain, export, wraith_callbacks_t};
+use crate::border::{Callbacks, Plain, export, wraith_callbacks_t};
 use crate::options::{millis, nonzero, path, set, switch};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome};
@@ -138,9 +139,9 @@ async fn ask_user(
         answer = shared.ask(offer) => answer,
     };
     match answer {
-        Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
-        Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
-        Some(Answer::Postpone) => {
+        Some(WRAITH_ACCEPT) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
+        Some(WRAITH_REFUSE) => Err(incoming.refuse("").await.into()),
+        Some(WRAITH_POSTPONE) => {
             incoming.postpone().await;
             Err(Failure::new(WRAITH_POSTPONED, "the offer was postponed and stays valid"))
         }
@@ -186,7 +187,7 @@ mod tests {
             };
             // As a callback that frees its transfer does, before the task polls either.
             shared.stop.cancel();
-            answer.send(Answer::Accept).unwrap();
+            answer.send(WRAITH_ACCEPT).unwrap();
             let failure = asked.await.map(drop).expect_err("it was accepted");
             assert_eq!(failure.status, WRAITH_CANCELLED);
         }

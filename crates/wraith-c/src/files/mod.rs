@@ -5,8 +5,8 @@
 //!   task on the node's runtime ──result, progress──▶ context ──▶ functions of C that wait or read
 //! ```
 //!
-//! The task runs one offer (sending) or fetch (receiving). The engine never waits for a callback: if
-//! the callbacks are slow, the oldest event is dropped.
+//! The task runs one offer (sending) or fetch (receiving). The engine never waits for a callback:
+//! if the callbacks are slow, the oldest event is dropped.
 
 pub(crate) mod callback_thread;
 pub(crate) mod context;

@@ -227,8 +227,8 @@ impl Service {
     }
 
     /// Returns the next connection of an invited peer. `None`: the service or the node was closed
-    /// ([`Self::close`], [`Node::close`]), or no code is valid any more and no peer has used one; the
-    /// last event ([`Self::events`]) has the reason. Cancel-safe. Concurrent calls are served in turn.
+    /// ([`Self::close`], [`Node::close`]), or no code is valid any more and no peer has used one. The
+    /// last event ([`Self::events`]) has the reason. Cancel-safe. Concurrent calls take turns.
     pub async fn accept(&self) -> Option<Connection> {
         let mut connections = self.connections.lock().await;
         loop {
