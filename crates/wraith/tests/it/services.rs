@@ -519,3 +519,26 @@ fn six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session() 
         });
     });
 }
+
+#[tokio::test]
+async fn closing_a_service_ends_every_call_that_accepts() {
+    let service = Arc::new(within(node().serve().start()).await.unwrap());
+    let calls = [(); 2].map(|()| {
+        let service = Arc::clone(&service);
+        tokio::spawn(async move { service.try_accept().await })
+    });
+    within(service.close()).await;
+    for call in calls {
+        assert!(within(call).await.unwrap().unwrap().is_none());
+    }
+    assert!(within(service.accept()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_contact_is_found_by_its_name() {
+    let (anna, bob) = (node(), node());
+    let known = know(&anna, "bob", bob.id(), None);
+    assert_eq!(anna.contact("bob").unwrap().node_id, known.node_id);
+    assert_eq!(anna.contact("cleo").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(anna.contact("").unwrap_err().kind(), ErrorKind::InvalidInput);
+}
