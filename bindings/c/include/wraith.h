@@ -20,11 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Maximum number of messages of one call.
+#define WRAITH_BATCH_MAX 65536
+
 // For `receivers`: any number, until the offer is cancelled.
 #define WRAITH_ANY_NUMBER UINT32_MAX
-
-// For `timeout_ms`: no time limit.
-#define WRAITH_FOREVER UINT64_MAX
 
 // Bytes of a hash.
 #define WRAITH_HASH_BYTES 32
@@ -71,8 +71,8 @@
 // Buffer size for a saved session, in bytes.
 #define WRAITH_SESSION_SAVED_MAX 704
 
-// Maximum number of messages of one call.
-#define WRAITH_BATCH_MAX 65536
+// For `timeout_ms`: no time limit.
+#define WRAITH_FOREVER UINT64_MAX
 
 // Result of a call. Later versions add numbers but never change one.
 enum wraith_status_t
@@ -491,26 +491,6 @@ typedef struct wraith_serve_options_t {
 // A service.
 typedef uint64_t wraith_service_t;
 
-// Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
-typedef struct wraith_fetch_options_t {
-    // `sizeof(wraith_fetch_options_t)`.
-    size_t struct_size;
-    // A `wraith_on_conflict_t`.
-    uint32_t on_conflict;
-    // 1 to accept any offer without asking.
-    uint32_t accept_all;
-    // 1 to end before everything is on stable storage.
-    uint32_t no_sync;
-    // 1 to preserve all permission bits.
-    uint32_t keep_modes;
-    // Rate limit in bytes per second; 0 for no limit.
-    uint64_t bytes_per_second;
-    // Time limit for finding the sender, in milliseconds; 0 for the default.
-    uint64_t timeout_ms;
-    // Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
-    uint64_t progress_ms;
-} wraith_fetch_options_t;
-
 // An event. Fields that its kind does not use are 0, empty or NULL.
 typedef struct wraith_event_t {
     // A `wraith_event_kind_t`.
@@ -575,6 +555,26 @@ typedef struct wraith_callbacks_t {
     // `wraith_transfer_free`. It does not come for a transfer that could not be started.
     void (*release)(void *user);
 } wraith_callbacks_t;
+
+// Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
+typedef struct wraith_fetch_options_t {
+    // `sizeof(wraith_fetch_options_t)`.
+    size_t struct_size;
+    // A `wraith_on_conflict_t`.
+    uint32_t on_conflict;
+    // 1 to accept any offer without asking.
+    uint32_t accept_all;
+    // 1 to end before everything is on stable storage.
+    uint32_t no_sync;
+    // 1 to preserve all permission bits.
+    uint32_t keep_modes;
+    // Rate limit in bytes per second; 0 for no limit.
+    uint64_t bytes_per_second;
+    // Time limit for finding the sender, in milliseconds; 0 for the default.
+    uint64_t timeout_ms;
+    // Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
+    uint64_t progress_ms;
+} wraith_fetch_options_t;
 
 // An offer or a fetch.
 typedef uint64_t wraith_transfer_t;
@@ -908,6 +908,12 @@ wraith_status_t wraith_service_places(wraith_service_t service,
                                       uint8_t *out,
                                       size_t out_cap,
                                       size_t *out_len);
+
+// Reports the events of a service: of codes, meeting places, relays and paths. The first call
+// gets them from the beginning. `callbacks.ask` is not called. The last event comes when the
+// service ends, unless it is freed before.
+wraith_status_t wraith_service_watch(wraith_service_t service,
+                                     const struct wraith_callbacks_t *callbacks);
 
 // Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or
 // `WRAITH_FOREVER`).

@@ -513,6 +513,37 @@ static void what_makes_no_sense_is_refused(void)
     OK(wraith_node_free(node));
 }
 
+// The events of a service come from the beginning. The last one follows the close.
+static void a_service_reports_its_events(void)
+{
+    wraith_node_t node = new_node(), caller = new_node();
+    wraith_service_t service = serve(node, WRAITH_CALLERS_BY_CODE);
+    wraith_connection_t connection = connect_to(caller, service, 0), served;
+    OK(wraith_service_accept(service, WRAITH_FOREVER, &served));
+    OK(wraith_connection_wait(connection, WRAITH_FOREVER));
+    struct seen seen, freed;
+    new_seen(&seen, 0);
+    new_seen(&freed, 0);
+    wraith_callbacks_t told = callbacks(&seen);
+    GIVES(WRAITH_INVALID_INPUT, wraith_service_watch(service, NULL));
+    OK(wraith_service_watch(service, &told));
+    AWAIT(&seen, events);
+    OK(wraith_service_close(service));
+    AWAIT(&seen, released);
+    CHECK(seen.codes_used == 1 && seen.done == 1 && seen.failed == 0 && seen.asked == 0);
+    OK(wraith_service_free(service));
+    service = serve(node, WRAITH_CALLERS_BY_TICKET);
+    told = callbacks(&freed);
+    OK(wraith_service_watch(service, &told));
+    OK(wraith_service_free(service));
+    AWAIT(&freed, released);
+    CHECK(freed.done == 0 && freed.failed == 0);
+    OK(wraith_connection_free(connection));
+    OK(wraith_connection_free(served));
+    OK(wraith_node_free(node));
+    OK(wraith_node_free(caller));
+}
+
 int main(int count, char **words)
 {
     CHECK(count == 2);
@@ -530,6 +561,7 @@ int main(int count, char **words)
     limits_hold();
     freeing_and_closing_end_calls_that_wait();
     a_closed_service_delivers_first();
+    a_service_reports_its_events();
     for (int first = 0; first < 4; first++) {
         handles_are_freed_in_any_order(first, 1);
         handles_are_freed_in_any_order(first, 3);

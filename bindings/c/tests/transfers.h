@@ -26,7 +26,7 @@ struct seen {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int files, done, failed, released, asked, progress, is_held;
-    int events, accepted, lost;
+    int events, accepted, lost, codes_used;
     uint64_t bytes;
     uint32_t stopped_by;
     wraith_status_t status;
@@ -82,6 +82,8 @@ static inline void record(struct seen *seen, const wraith_event_t *event)
     if (event->kind == WRAITH_EVENT_FILE) {
         CHECK(event->detail == WRAITH_FILE_DONE && event->path.len > 0);
         seen->files++;
+    } else if (event->kind == WRAITH_EVENT_CODE_USED) {
+        seen->codes_used++;
     } else if (event->kind == WRAITH_EVENT_CONNECTED) {
         CHECK(event->peer.len == WRAITH_NODE_ID_BYTES);
     } else if (event->kind == WRAITH_EVENT_PROGRESS) {

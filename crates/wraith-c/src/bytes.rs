@@ -2,6 +2,9 @@
 
 use std::ptr;
 
+/// Maximum number of messages of one call.
+pub const WRAITH_BATCH_MAX: usize = 65536;
+
 /// Borrowed bytes: `len` bytes at `data`, which may be NULL if `len` is 0. Text is UTF-8 without a
 /// terminating NUL.
 #[repr(C)]

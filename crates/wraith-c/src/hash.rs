@@ -14,7 +14,7 @@ pub const WRAITH_HASH_BYTES: usize = 32;
 /// An incremental hash computation.
 pub type wraith_hasher_t = u64;
 
-static HASHERS: Table<Mutex<Wiped<Hasher>>> = Table::new(Kind::Hasher);
+static wraith_hasher_t: Table<Mutex<Wiped<Hasher>>> = Table::new(Kind::Hasher);
 
 export!(
     /// Returns the BLAKE3 hash of `data`: 32 bytes.
@@ -25,25 +25,23 @@ export!(
 
     /// Starts an incremental hash.
     pub fn wraith_hasher_new() -> Outcome<wraith_hasher_t> {
-        HASHERS.add(Wiped::new(Hasher::new()))
+        wraith_hasher_t.add(Wiped::new(Hasher::new()))
     }
 
     /// Appends data to the hash.
-    pub fn wraith_hasher_update(hasher: wraith_hasher_t, data: Bytes) -> Outcome {
-        HASHERS.with(hasher, |hasher| {
-            hasher.update(data);
-            Ok(())
-        })
+    pub fn wraith_hasher_update(hasher: Locked<wraith_hasher_t>, data: Bytes) -> Outcome {
+        hasher.update(data);
+        Ok(())
     }
 
     /// Returns the hash of all data so far: 32 bytes. More data can follow.
-    pub fn wraith_hasher_finish(hasher: wraith_hasher_t, out: Buffer) -> Outcome {
+    pub fn wraith_hasher_finish(hasher: Locked<wraith_hasher_t>, out: Buffer) -> Outcome {
         out.room(WRAITH_HASH_BYTES)?;
-        HASHERS.with(hasher, |hasher| out.write(hasher.finalize().as_bytes()))
+        out.write(hasher.finalize().as_bytes())
     }
 
     /// Frees the hasher.
     pub fn wraith_hasher_free(hasher: wraith_hasher_t) -> Outcome {
-        HASHERS.free(hasher)
+        wraith_hasher_t.free(hasher)
     }
 );

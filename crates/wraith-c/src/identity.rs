@@ -2,11 +2,11 @@
 
 use wraith_crypto::identity::{InvalidNodeId, SIGNATURE_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_session::{NoRandomness, system_rng};
 
 use crate::border::export;
-use crate::random;
-use crate::status::wraith_status_t::WRAITH_UNAUTHENTIC;
-use crate::status::{Failure, Outcome};
+use crate::status::Failure;
+use crate::status::wraith_status_t::{WRAITH_NO_RANDOMNESS, WRAITH_UNAUTHENTIC};
 use crate::table::{Kind, Table};
 
 /// Bytes of a NodeId.
@@ -22,47 +22,49 @@ const _: () = assert!(WRAITH_SIGNATURE_BYTES == SIGNATURE_BYTES);
 /// An identity with its secret key.
 pub type wraith_identity_t = u64;
 
-static IDENTITIES: Table<SecretIdentity> = Table::new(Kind::Identity);
+pub(crate) static wraith_identity_t: Table<SecretIdentity> = Table::new(Kind::Identity);
 
-/// Returns the identity behind a handle.
-pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
-    IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
+impl From<NoRandomness> for Failure {
+    fn from(error: NoRandomness) -> Self {
+        Self::new(WRAITH_NO_RANDOMNESS, error.to_string())
+    }
 }
 
 export!(
     /// Generates an identity from system randomness.
     pub fn wraith_identity_generate() -> Outcome<wraith_identity_t> {
-        IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))
+        system_rng()?;
+        wraith_identity_t.insert(SecretIdentity::generate())
     }
 
     /// Creates the identity of a seed: 32 secret random bytes.
     pub fn wraith_identity_from_seed(seed: Array<WRAITH_SEED_BYTES>) -> Outcome<wraith_identity_t> {
-        IDENTITIES.insert(SecretIdentity::from_seed(*seed))
+        wraith_identity_t.insert(SecretIdentity::from_seed(*seed))
     }
 
     /// Returns the seed of the identity: 32 bytes. Anyone with the seed can act as this identity.
-    pub fn wraith_identity_seed(identity: wraith_identity_t, out: Buffer) -> Outcome {
-        out.write(IDENTITIES.get(identity)?.seed())
+    pub fn wraith_identity_seed(identity: Object<wraith_identity_t>, out: Buffer) -> Outcome {
+        out.write(identity.seed())
     }
 
     /// Returns the NodeId of the identity: 32 bytes.
-    pub fn wraith_identity_node_id(identity: wraith_identity_t, out: Buffer) -> Outcome {
-        out.write(IDENTITIES.get(identity)?.node_id().as_bytes())
+    pub fn wraith_identity_node_id(identity: Object<wraith_identity_t>, out: Buffer) -> Outcome {
+        out.write(identity.node_id().as_bytes())
     }
 
     /// Signs `message` (Ed25519, RFC 8032): 64 bytes.
     pub fn wraith_identity_sign(
-        identity: wraith_identity_t,
+        identity: Object<wraith_identity_t>,
         message: Bytes,
         out: Buffer,
     ) -> Outcome {
         out.room(WRAITH_SIGNATURE_BYTES)?;
-        out.write(&IDENTITIES.get(identity)?.sign(message))
+        out.write(&identity.sign(message))
     }
 
     /// Frees the identity and wipes its secret.
     pub fn wraith_identity_free(identity: wraith_identity_t) -> Outcome {
-        IDENTITIES.free(identity)
+        wraith_identity_t.free(identity)
     }
 
     /// Verifies that `signature` (64 bytes) is the signature of `node_id` (32 bytes) over

@@ -22,6 +22,8 @@
 //! `bindings/c/include/wraith.h` is generated from the items of this crate and their docs.
 //! `bindings/c/README.md` has the rules for users.
 #![allow(non_camel_case_types)]
+// A handle type and its table have one name.
+#![allow(non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc)] // The header states the rules for pointers and lengths once.
 #![warn(missing_docs)]
 
@@ -33,9 +35,10 @@ pub mod hash;
 pub mod identity;
 pub mod library;
 pub mod messages;
-mod random;
+mod options;
 pub mod status;
 mod table;
+pub mod waiting;
 
 #[cfg(test)]
 mod unsafe_is_at_the_border;

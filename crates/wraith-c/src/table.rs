@@ -11,7 +11,7 @@
 //! generations are used up stays empty.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::status::wraith_status_t::{
     WRAITH_EXHAUSTED, WRAITH_INVALID_HANDLE, WRAITH_INVALID_STATE, WRAITH_PANICKED,
@@ -41,7 +41,7 @@ pub enum Kind {
     Stream,
 }
 
-/// All objects of one kind.
+/// All objects of one kind. The table of a handle type is a static with the name of the type.
 pub struct Table<T> {
     kind: Kind,
     slots: RwLock<Slots<T>>,
@@ -123,16 +123,25 @@ impl<T> Table<Mutex<T>> {
         self.insert(Mutex::new(value))
     }
 
-    /// Runs `work` on the object of `handle`, one thread at a time. A callback of `work` that uses
-    /// the same handle is refused: it would deadlock.
-    pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
-        let value = self.get(handle)?;
-        let _held = InUseGuard::new(handle)?;
-        // An object that a panic left inconsistent is not used again.
-        let mut value = value
-            .lock()
-            .map_err(|_| Failure::new(WRAITH_PANICKED, "an earlier call has failed inside"))?;
-        work(&mut value)
+    /// Claims the object of `handle` for this thread. A callback that uses the handle for which it
+    /// is called is refused: it would deadlock.
+    pub fn hold(&self, handle: u64) -> Outcome<Held<T>> {
+        Ok(Held { value: self.get(handle)?, _in_use: InUseGuard::new(handle)? })
+    }
+}
+
+/// An object that this thread may lock.
+pub struct Held<T> {
+    value: Arc<Mutex<T>>,
+    _in_use: InUseGuard,
+}
+
+impl<T> Held<T> {
+    /// Waits until no other thread uses the object. An object that a panic left inconsistent is not
+    /// used again.
+    pub fn lock(&self) -> Outcome<MutexGuard<'_, T>> {
+        let words = "an earlier call has failed inside";
+        self.value.lock().map_err(|_| Failure::new(WRAITH_PANICKED, words))
     }
 }
 
@@ -213,11 +222,13 @@ mod tests {
         let table = Table::new(Kind::Hasher);
         let (broken, whole) =
             (table.insert(Mutex::new(0)).unwrap(), table.insert(Mutex::new(0)).unwrap());
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            table.with(broken, |_| -> Outcome { panic!("a test") })
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| -> () {
+            let held = table.hold(broken).unwrap();
+            let _locked = held.lock().unwrap();
+            panic!("a test")
         }));
         assert!(panic.is_err());
-        assert_eq!(table.with(broken, |_| Ok(())).unwrap_err().status, WRAITH_PANICKED);
-        assert!(table.with(whole, |_| Ok(())).is_ok());
+        assert_eq!(table.hold(broken).unwrap().lock().unwrap_err().status, WRAITH_PANICKED);
+        assert!(table.hold(whole).unwrap().lock().is_ok());
     }
 }

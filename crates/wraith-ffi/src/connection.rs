@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::runtime::Handle;
 use wraith::{Bytes, DatagramError, ReadError, ReadToEndError, SharedStream, WriteError};
 
 use crate::runtime::in_runtime;
@@ -43,6 +42,10 @@ pub struct ConnectOptions {
     /// Time limit for finding the service. Default: 10 s, or 30 s with the DHT.
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
+    /// Shares the connection with other callers of this node that want the same service. The last
+    /// of them that frees it closes it, about a minute later.
+    #[uniffi(default = false)]
+    pub shared: bool,
 }
 
 /// The cause of a connection's end.
@@ -181,17 +184,18 @@ fn too_long(max: usize) -> TransportError {
 #[derive(Debug, uniffi::Object)]
 pub struct Connection {
     connection: wraith::Connection,
+    /// Counts as a caller of a shared connection.
+    _caller: Option<wraith::SharedConnection>,
     node: wraith::Node,
-    runtime: Handle,
 }
 
 impl Connection {
-    pub(crate) fn new(
-        connection: wraith::Connection,
-        node: wraith::Node,
-        runtime: Handle,
-    ) -> Arc<Self> {
-        Arc::new(Self { connection, node, runtime })
+    pub(crate) fn new(connection: wraith::Connection, node: wraith::Node) -> Arc<Self> {
+        Arc::new(Self { connection, _caller: None, node })
+    }
+
+    pub(crate) fn shared(caller: wraith::SharedConnection, node: wraith::Node) -> Arc<Self> {
+        Arc::new(Self { connection: caller.clone(), _caller: Some(caller), node })
     }
 }
 
@@ -218,8 +222,8 @@ impl Connection {
     /// # Errors
     /// [`TransportError::Closed`].
     pub async fn open_stream(&self) -> Result<Arc<ConnectionStream>, TransportError> {
-        let stream = in_runtime(self.runtime.clone(), self.connection.open_stream()).await?;
-        Ok(ConnectionStream::new(SharedStream::new(stream), self.runtime.clone()))
+        let stream = in_runtime(self.connection.open_stream()).await?;
+        Ok(ConnectionStream::new(SharedStream::new(stream)))
     }
 
     /// Waits for the next stream that the peer opens.
@@ -227,8 +231,8 @@ impl Connection {
     /// # Errors
     /// [`TransportError::Closed`].
     pub async fn accept_stream(&self) -> Result<Arc<ConnectionStream>, TransportError> {
-        let stream = in_runtime(self.runtime.clone(), self.connection.accept_stream()).await?;
-        Ok(ConnectionStream::new(SharedStream::new(stream), self.runtime.clone()))
+        let stream = in_runtime(self.connection.accept_stream()).await?;
+        Ok(ConnectionStream::new(SharedStream::new(stream)))
     }
 
     /// Returns the size of the largest datagram that can be sent now; 0 if the peer accepts none.
@@ -252,7 +256,7 @@ impl Connection {
     /// # Errors
     /// [`TransportError::Closed`].
     pub async fn read_datagram(&self) -> Result<Vec<u8>, TransportError> {
-        let datagram = in_runtime(self.runtime.clone(), self.connection.read_datagram()).await?;
+        let datagram = in_runtime(self.connection.read_datagram()).await?;
         Ok(datagram.to_vec())
     }
 
@@ -265,7 +269,7 @@ impl Connection {
 
     /// Waits for the end of the connection and returns its reason.
     pub async fn closed(&self) -> CloseReason {
-        in_runtime(self.runtime.clone(), self.connection.closed()).await.into()
+        in_runtime(self.connection.closed()).await.into()
     }
 }
 
@@ -277,12 +281,11 @@ impl Connection {
 #[derive(Debug, uniffi::Object)]
 pub struct ConnectionStream {
     stream: SharedStream,
-    runtime: Handle,
 }
 
 impl ConnectionStream {
-    fn new(stream: SharedStream, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self { stream, runtime })
+    fn new(stream: SharedStream) -> Arc<Self> {
+        Arc::new(Self { stream })
     }
 }
 
@@ -299,7 +302,7 @@ impl ConnectionStream {
             return Err(too_long(WRITE_MAX));
         }
         let written = self.stream.write(Bytes::from(bytes));
-        Ok(in_runtime(self.runtime.clone(), written).await?)
+        Ok(in_runtime(written).await?)
     }
 
     /// Ends the sending direction after the written bytes. The peer can still send.
@@ -315,7 +318,7 @@ impl ConnectionStream {
     /// # Errors
     /// As [`ConnectionStream::write`].
     pub async fn acked(&self) -> Result<(), TransportError> {
-        Ok(in_runtime(self.runtime.clone(), self.stream.acked()).await?)
+        Ok(in_runtime(self.stream.acked()).await?)
     }
 
     /// Resets the sending direction: drops its queued bytes and sends `code` to the peer (at most
@@ -333,7 +336,7 @@ impl ConnectionStream {
     pub async fn read(&self, max: u64) -> Result<Vec<u8>, TransportError> {
         // A read of no bytes would look like the end.
         let max = usize::try_from(max.max(1)).unwrap_or(usize::MAX);
-        Ok(in_runtime(self.runtime.clone(), self.stream.read(max)).await?)
+        Ok(in_runtime(self.stream.read(max)).await?)
     }
 
     /// Returns all bytes of the peer up to the end of the stream, at most `max`. Bytes that a failed
@@ -344,7 +347,7 @@ impl ConnectionStream {
     /// [`ConnectionStream::read`].
     pub async fn read_to_end(&self, max: u64) -> Result<Vec<u8>, TransportError> {
         let max = usize::try_from(max).unwrap_or(usize::MAX);
-        Ok(in_runtime(self.runtime.clone(), self.stream.read_to_end(max)).await?)
+        Ok(in_runtime(self.stream.read_to_end(max)).await?)
     }
 
     /// Stops reading: drops received bytes and sends `code` to the peer (at most 2^62 - 1; a larger

@@ -1,7 +1,7 @@
 //! Content, recipients and targets: values that are copied between Rust and the other language.
 
 use std::io::{Cursor, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WraithError;
 
@@ -71,7 +71,7 @@ pub(crate) struct MemoryContent(Arc<Mutex<Vec<u8>>>);
 
 impl MemoryContent {
     pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut locked(&self.0))
     }
 }
 
@@ -86,7 +86,7 @@ impl Write for BoundedWriter {
         let left = u64::try_from(bytes.len()).ok().and_then(|len| self.room.checked_sub(len));
         self.room =
             left.ok_or_else(|| std::io::Error::other("the content exceeds the memory limit"))?;
-        self.memory.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        locked(&self.memory.0).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -107,6 +107,17 @@ impl Target {
             }
         }
     }
+}
+
+/// Locks a state, in spite of a panic during an earlier call: each call changes it completely or
+/// not at all.
+pub(crate) fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets an option of a builder, unless it has its default.
+pub(crate) fn set<B, T>(builder: B, value: Option<T>, setter: impl FnMut(B, T) -> B) -> B {
+    value.into_iter().fold(builder, setter)
 }
 
 /// Parses an IP address with a port.

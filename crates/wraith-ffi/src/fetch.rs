@@ -1,18 +1,17 @@
 //! Receiving: the offer, its answer, and the transfer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use wraith::FetchBuilder;
 
 use crate::accept::AcceptOptions;
-use crate::content::MemoryContent;
+use crate::content::{MemoryContent, locked, set};
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
 use crate::offer::is_cancelled_by;
 use crate::progress::{Progress, SharedProgressReader};
-use crate::runtime::in_runtime;
-use crate::used_once::UsedOnce;
+use crate::runtime::{self, in_runtime};
 
 /// Options of a fetch.
 #[derive(Clone, Debug, Default, uniffi::Record)]
@@ -32,16 +31,10 @@ pub struct FetchOptions {
 }
 
 impl FetchOptions {
-    pub(crate) fn apply(self, mut fetch: wraith::FetchBuilder) -> wraith::FetchBuilder {
-        if let Some(timeout) = self.timeout {
-            fetch = fetch.timeout(timeout);
-        }
-        if let Some(reconnect) = self.reconnect {
-            fetch = fetch.reconnect(reconnect);
-        }
-        if let Some(rate) = self.bytes_per_second {
-            fetch = fetch.rate(rate);
-        }
+    pub(crate) fn apply(self, mut fetch: FetchBuilder) -> FetchBuilder {
+        fetch = set(fetch, self.timeout, FetchBuilder::timeout);
+        fetch = set(fetch, self.reconnect, FetchBuilder::reconnect);
+        fetch = set(fetch, self.bytes_per_second, FetchBuilder::rate);
         fetch.preview(!self.no_preview)
     }
 }
@@ -113,29 +106,30 @@ impl From<&wraith::Previewed> for PreviewEntry {
 /// again.
 #[derive(Debug, uniffi::Object)]
 pub struct Incoming {
-    incoming: UsedOnce<wraith::Incoming>,
+    /// `None` once it is answered.
+    incoming: Mutex<Option<wraith::Incoming>>,
     memory: Option<MemoryContent>,
     sender: String,
     offer: OfferInfo,
     preview: Option<Vec<PreviewEntry>>,
-    runtime: Handle,
 }
 
 impl Incoming {
-    pub(crate) fn new(
-        incoming: wraith::Incoming,
-        memory: Option<MemoryContent>,
-        runtime: Handle,
-    ) -> Arc<Self> {
+    pub(crate) fn new(incoming: wraith::Incoming, memory: Option<MemoryContent>) -> Arc<Self> {
         let preview = incoming.preview();
         Arc::new(Self {
             sender: incoming.sender().to_string(),
             offer: incoming.offer().into(),
             preview: preview.map(|preview| preview.entries.iter().map(Into::into).collect()),
-            incoming: UsedOnce::new(incoming, "this offer was answered"),
+            incoming: Mutex::new(Some(incoming)),
             memory,
-            runtime,
         })
+    }
+
+    /// Takes the offer for its answer. Other languages keep their handle after that.
+    fn take(&self) -> Result<wraith::Incoming, WraithError> {
+        let used_up = || WraithError::used_up("this offer was answered");
+        locked(&self.incoming).take().ok_or_else(used_up)
     }
 }
 
@@ -164,10 +158,10 @@ impl Incoming {
     /// if a rule has an invalid path; the offer can then still be answered.
     pub fn accept(&self, options: AcceptOptions) -> Result<Arc<Transfer>, WraithError> {
         let options = wraith::AcceptOptions::try_from(options)?;
-        let incoming = self.incoming.take()?;
-        let _inside = self.runtime.enter();
+        let incoming = self.take()?;
+        let _inside = runtime::enter();
         let transfer = incoming.accept(options);
-        Ok(Transfer::new(transfer, self.memory.clone(), self.runtime.clone()))
+        Ok(Transfer::new(transfer, self.memory.clone()))
     }
 
     /// Declines the offer with a reason, which may be empty. Returns once the sender was notified.
@@ -175,8 +169,8 @@ impl Incoming {
     /// # Errors
     /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn refuse(&self, why: String) -> Result<(), WraithError> {
-        let incoming = self.incoming.take()?;
-        in_runtime(self.runtime.clone(), incoming.refuse(&why)).await;
+        let incoming = self.take()?;
+        in_runtime(incoming.refuse(&why)).await;
         Ok(())
     }
 
@@ -185,8 +179,8 @@ impl Incoming {
     /// # Errors
     /// [`WraithError::WrongState`] if the offer is already answered.
     pub async fn postpone(&self) -> Result<(), WraithError> {
-        let incoming = self.incoming.take()?;
-        in_runtime(self.runtime.clone(), incoming.postpone()).await;
+        let incoming = self.take()?;
+        in_runtime(incoming.postpone()).await;
         Ok(())
     }
 }
@@ -230,18 +224,13 @@ pub struct Transfer {
     memory: Option<MemoryContent>,
     events: EventReader,
     progress: SharedProgressReader,
-    runtime: Handle,
 }
 
 impl Transfer {
-    fn new(
-        transfer: wraith::Transfer,
-        memory: Option<MemoryContent>,
-        runtime: Handle,
-    ) -> Arc<Self> {
+    fn new(transfer: wraith::Transfer, memory: Option<MemoryContent>) -> Arc<Self> {
         let (events, progress) =
             (EventReader::new(transfer.events()), SharedProgressReader::new(transfer.progress()));
-        Arc::new(Self { transfer, memory, events, progress, runtime })
+        Arc::new(Self { transfer, memory, events, progress })
     }
 }
 
@@ -251,7 +240,7 @@ impl Transfer {
     /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
     /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
-        in_runtime(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.events.next()).await
     }
 
     /// Returns the current progress, or null before an offer has arrived.
@@ -265,7 +254,7 @@ impl Transfer {
     /// The error that ended it; [`WraithError::Partial`] if some files did not arrive or could not
     /// be sent.
     pub async fn finished(&self) -> Result<FetchSummary, WraithError> {
-        in_runtime(self.runtime.clone(), async {
+        in_runtime(async {
             let received = self.transfer.finished().await?;
             received.complete()?;
             Ok(FetchSummary::from(&*received))
@@ -291,7 +280,7 @@ impl Transfer {
     /// The result is true if this call ended the transfer, and false if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.transfer.stop();
-        in_runtime(self.runtime.clone(), self.transfer.finished())
+        in_runtime(self.transfer.finished())
             .await
             .is_err_and(|error| is_cancelled_by(wraith::Role::Receiver, &error))
     }

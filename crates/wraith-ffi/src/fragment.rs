@@ -1,9 +1,11 @@
 //! Fragmentation of messages longer than the transport's MTU.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use wraith::session::fragment::{self as inner, ReassemblyLimits};
+use wraith::session::system_rng;
 
+use crate::content::locked;
 use crate::error::WraithError;
 
 /// Splits messages into pieces, before each piece is sealed. Use one for each direction of a
@@ -19,7 +21,7 @@ impl Splitter {
     /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn new() -> Result<Arc<Self>, WraithError> {
-        let splitter = inner::Splitter::new(&mut crate::random::generator()?);
+        let splitter = inner::Splitter::new(&mut system_rng()?);
         Ok(Arc::new(Self(Mutex::new(splitter))))
     }
 
@@ -31,7 +33,7 @@ impl Splitter {
     /// 65,535 pieces.
     pub fn split(&self, message: Vec<u8>, room: u32) -> Result<Vec<Vec<u8>>, WraithError> {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        Ok(held(&self.0).split(&message, room)?)
+        Ok(locked(&self.0).split(&message, room)?)
     }
 }
 
@@ -73,16 +75,11 @@ impl Reassembler {
     /// [`WraithError::Protocol`] if the bytes are no piece, or contradict another piece.
     /// [`WraithError::Exhausted`] if the message is longer than allowed.
     pub fn push(&self, piece: Vec<u8>) -> Result<Option<Vec<u8>>, WraithError> {
-        Ok(held(&self.0).push(&piece)?)
+        Ok(locked(&self.0).push(&piece)?)
     }
 
     /// Returns the bytes held for incomplete messages, with their overhead.
     pub fn held_bytes(&self) -> u64 {
-        u64::try_from(held(&self.0).held_bytes()).unwrap_or(u64::MAX)
+        u64::try_from(locked(&self.0).held_bytes()).unwrap_or(u64::MAX)
     }
-}
-
-/// Ignores poisoning: after a panic elsewhere, at worst a message stays incomplete.
-fn held<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

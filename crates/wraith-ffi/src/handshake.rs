@@ -1,14 +1,13 @@
 //! Handshakes: two or three messages over any transport that give both sides a session.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use wraith::session::{HandshakeBuilder, Protocol, ReadOutcome, StaticKey};
+use wraith::session::{HandshakeBuilder, Protocol, ReadOutcome, StaticKey, system_rng};
 
-use crate::content::node_id;
+use crate::content::{locked, node_id, set};
 use crate::error::WraithError;
 use crate::identity::{Identity, array};
-use crate::random;
 use crate::secret::SecretKey;
 use crate::session::Session;
 
@@ -83,7 +82,7 @@ impl Handshake {
     /// # Errors
     /// [`WraithError::WrongState`] if the peer has to write first.
     pub fn write(&self, payload: Vec<u8>) -> Result<Vec<u8>, WraithError> {
-        Ok(self.lock().write(&payload)?)
+        Ok(locked(&self.0).write(&payload)?)
     }
 
     /// Reads a message of the peer and returns its payload. Returns null for a duplicate of the
@@ -93,7 +92,7 @@ impl Handshake {
     /// [`WraithError::Unauthentic`] or [`WraithError::WrongPeer`]: the state is unchanged, and the
     /// right message may still arrive.
     pub fn read(&self, message: Vec<u8>) -> Result<Option<Vec<u8>>, WraithError> {
-        Ok(match self.lock().read(&message)? {
+        Ok(match locked(&self.0).read(&message)? {
             ReadOutcome::Payload(payload) => Some(payload),
             ReadOutcome::Repeated => None,
         })
@@ -101,39 +100,39 @@ impl Handshake {
 
     /// Returns the last written message for retransmission, or null once the peer has answered it.
     pub fn repeat(&self) -> Option<Vec<u8>> {
-        self.lock().repeat().map(<[u8]>::to_vec)
+        locked(&self.0).repeat().map(<[u8]>::to_vec)
     }
 
     /// Returns whether [`Handshake::write`] is the next call.
     pub fn is_my_turn(&self) -> bool {
-        self.lock().is_my_turn()
+        locked(&self.0).is_my_turn()
     }
 
     /// Returns whether the handshake is finished and [`Handshake::into_session`] returns a session.
     pub fn is_finished(&self) -> bool {
-        self.lock().is_finished()
+        locked(&self.0).is_finished()
     }
 
     /// Returns the handshake hash: equal on both sides, and different in any two handshakes.
     pub fn channel_hash(&self) -> Vec<u8> {
-        self.lock().hash().to_vec()
+        locked(&self.0).hash().to_vec()
     }
 
     /// Returns the peer's X25519 public key, or null until it is known.
     pub fn remote_key(&self) -> Option<Vec<u8>> {
-        self.lock().remote_key().map(Vec::from)
+        locked(&self.0).remote_key().map(Vec::from)
     }
 
     /// Returns the peer's NodeId, or null until it is proved.
     pub fn peer(&self) -> Option<String> {
-        self.lock().peer().map(|peer| peer.to_string())
+        locked(&self.0).peer().map(|peer| peer.to_string())
     }
 
     /// Returns the NodeId that the peer claims, or null until it has sent one. A claim proves
     /// nothing: the first message of IK and IX can be replayed, and anyone can make that of IX. The
     /// first message of the resulting session that opens proves the claim.
     pub fn claimed_peer(&self) -> Option<String> {
-        self.lock().claimed_peer().map(|peer| peer.to_string())
+        locked(&self.0).claimed_peer().map(|peer| peer.to_string())
     }
 
     /// Returns the session, once. The handshake stays usable to answer duplicates.
@@ -141,7 +140,7 @@ impl Handshake {
     /// # Errors
     /// [`WraithError::WrongState`] before the handshake is finished, and at the second call.
     pub fn into_session(&self) -> Result<Arc<Session>, WraithError> {
-        Ok(Session::new(self.lock().split()?))
+        Ok(Session::new(locked(&self.0).split()?))
     }
 }
 
@@ -159,28 +158,15 @@ impl Handshake {
             (None, Some(key)) => Some(StaticKey::from_secret(key.copy())),
             (None, None) => None,
         };
-        if let Some(local) = local {
-            builder = builder.local(&local);
-        }
-        if let Some(peer) = peer {
-            builder = builder.peer(node_id(&peer)?);
-        }
-        if let Some(key) = remote_key {
-            builder = builder.remote(array("a key", &key)?);
-        }
-        if let Some(psk) = psk {
-            builder = builder.psk(psk.copy());
-        }
-        if let Some(prologue) = prologue {
-            builder = builder.prologue(&prologue);
-        }
-        let handshake = builder.start(&mut random::generator()?)?;
+        let peer = peer.as_deref().map(node_id).transpose()?;
+        let remote_key = remote_key.map(|key| array("a key", &key)).transpose()?;
+        builder = set(builder, local.as_ref(), HandshakeBuilder::local);
+        builder = set(builder, peer, HandshakeBuilder::peer);
+        builder = set(builder, remote_key, HandshakeBuilder::remote);
+        builder = set(builder, psk.map(|psk| psk.copy()), HandshakeBuilder::psk);
+        builder = set(builder, prologue.as_deref(), HandshakeBuilder::prologue);
+        let handshake = builder.start(&mut system_rng()?)?;
         Ok(Arc::new(Self(Mutex::new(handshake))))
-    }
-
-    /// Ignores poisoning: each handshake call changes the state completely or not at all.
-    fn lock(&self) -> MutexGuard<'_, wraith::session::Handshake> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

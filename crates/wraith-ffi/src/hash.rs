@@ -1,6 +1,8 @@
 //! BLAKE3, the hash that names content, of whole inputs and of streams.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::content::locked;
 
 /// Returns the BLAKE3 hash of `bytes`: 32 bytes.
 #[uniffi::export]
@@ -22,18 +24,11 @@ impl Blake3Hasher {
 
     /// Adds input.
     pub fn update(&self, bytes: Vec<u8>) {
-        self.lock().update(&bytes);
+        locked(&self.0).update(&bytes);
     }
 
     /// Returns the hash of all input so far: 32 bytes. More input may follow.
     pub fn digest(&self) -> Vec<u8> {
-        self.lock().finalize().as_bytes().to_vec()
-    }
-}
-
-impl Blake3Hasher {
-    /// Ignores poisoning: no code that can panic runs while the lock is held.
-    fn lock(&self) -> std::sync::MutexGuard<'_, blake3::Hasher> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0).finalize().as_bytes().to_vec()
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use wraith::SecretIdentity;
+use wraith::session::{NoRandomness, system_rng};
 use zeroize::Zeroizing;
 
 use crate::content::node_id;
 use crate::error::WraithError;
-use crate::random;
 
 /// A secret identity. The object wipes its secret when it is freed. The caller owns the copy that
 /// [`Identity::seed`] returns.
@@ -23,7 +23,8 @@ impl Identity {
     /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn generate() -> Result<Arc<Self>, WraithError> {
-        Ok(Arc::new(Self(SecretIdentity::from_seed(*random::seed()?))))
+        system_rng()?;
+        Ok(Arc::new(Self(SecretIdentity::generate())))
     }
 
     /// Restores an identity from its seed: 32 uniformly random bytes.
@@ -49,6 +50,12 @@ impl Identity {
     /// Signs `message` with Ed25519. Returns 64 bytes.
     pub fn sign(&self, message: Vec<u8>) -> Vec<u8> {
         self.0.sign(&message).to_vec()
+    }
+}
+
+impl From<NoRandomness> for WraithError {
+    fn from(error: NoRandomness) -> Self {
+        Self::NoRandomness(error.to_string())
     }
 }
 

@@ -38,14 +38,12 @@ mod listen;
 mod node;
 mod offer;
 mod progress;
-mod random;
 mod ratchet;
 mod runtime;
 mod sealed_box;
 mod secret;
 mod service;
 mod session;
-mod used_once;
 mod vault;
 
 pub use accept::{AcceptOptions, ConflictRule, OnConflict};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify};
 
 use crate::event::{Event, EventReader};
@@ -40,17 +39,15 @@ pub struct Listener {
     /// Makes the waiting call release the listener.
     ending: Notify,
     events: EventReader,
-    runtime: Handle,
 }
 
 impl Listener {
-    pub(crate) fn new(listener: wraith::Listener, runtime: Handle) -> Arc<Self> {
+    pub(crate) fn new(listener: wraith::Listener) -> Arc<Self> {
         Arc::new(Self {
             address: listener.address().to_string(),
             events: EventReader::new(listener.events()),
             listener: Mutex::new(listener),
             ending: Notify::new(),
-            runtime,
         })
     }
 }
@@ -75,13 +72,13 @@ impl Listener {
                 }
             }
         };
-        let incoming = in_runtime(self.runtime.clone(), next).await?;
-        Some(Incoming::new(incoming, None, self.runtime.clone()))
+        let incoming = in_runtime(next).await?;
+        Some(Incoming::new(incoming, None))
     }
 
     /// Returns the next event of the listener itself, or null after its end.
     pub async fn next_event(&self) -> Option<Event> {
-        in_runtime(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.events.next()).await
     }
 
     /// Stops the listener without waiting. A running transfer is cancelled.

@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use wraith::state::{StateDir, StateError};
-use wraith::{NodeGroup, RelayServer};
+use wraith::{ConnectBuilder, ListenBuilder, NodeBuilder, NodeGroup, RelayServer};
 
 use crate::connection::{ConnectOptions, Connection, ServiceAddress, bounded};
-use crate::content::{Content, Recipient, Target, address, node_id};
+use crate::content::{Content, Recipient, Target, address, node_id, set};
 use crate::error::WraithError;
 use crate::fetch::{FetchOptions, Incoming};
 use crate::identity::Identity;
@@ -99,7 +98,6 @@ pub struct Contact {
 pub struct Node {
     node: wraith::Node,
     listen: Option<String>,
-    runtime: Handle,
 }
 
 #[uniffi::export]
@@ -111,12 +109,9 @@ impl Node {
     /// cannot be read or created.
     #[uniffi::constructor]
     pub fn new(options: NodeOptions) -> Result<Arc<Self>, WraithError> {
-        let runtime = runtime::handle()?;
-        if let Some(listen) = &options.listen {
-            address(listen)?;
-        }
-        let node = builder(&options)?.runtime(runtime.clone()).build()?;
-        Ok(Arc::new(Self { node, listen: options.listen, runtime }))
+        options.listen.as_deref().map(address).transpose()?;
+        let node = builder(&options).runtime(runtime::handle()?).build()?;
+        Ok(Arc::new(Self { node, listen: options.listen }))
     }
 
     /// Returns the NodeId of this node: 52 characters of base32.
@@ -140,10 +135,10 @@ impl Node {
         let offer = match to {
             Recipient::Code => offer.by_code(),
             Recipient::Ticket => offer.by_ticket(),
-            Recipient::Contact { name } => offer.to_contact(self.contact(&name)?),
+            Recipient::Contact { name } => offer.to_contact(self.node.contact(&name)?),
         };
-        let offer = in_runtime(self.runtime.clone(), offer.start()).await?;
-        Ok(Offer::new(offer, self.runtime.clone()))
+        let offer = in_runtime(offer.start()).await?;
+        Ok(Offer::new(offer))
     }
 
     /// Finds the sender of a code or ticket (`source`) and receives its offer. Nothing is written
@@ -161,9 +156,8 @@ impl Node {
         let source: wraith::Source = source.trim().parse()?;
         let (target, memory) = into.open();
         let fetch = options.apply(self.node.fetch(source, target));
-        let incoming =
-            in_runtime(self.runtime.clone(), async { fetch.wait_for_offer().await }).await?;
-        Ok(Incoming::new(incoming, memory, self.runtime.clone()))
+        let incoming = in_runtime(async { fetch.wait_for_offer().await }).await?;
+        Ok(Incoming::new(incoming, memory))
     }
 
     /// Starts a listener that receives offers into this folder. `accept_filter` selects the peers.
@@ -175,12 +169,10 @@ impl Node {
         folder: String,
         accept_filter: AcceptFilter,
     ) -> Result<Arc<Listener>, WraithError> {
-        let mut listen = self.node.listen(folder).accept_filter(accept_filter.into());
-        if let Some(at) = &self.listen {
-            listen = listen.bind_to(address(at)?);
-        }
-        let listener = in_runtime(self.runtime.clone(), listen.start()).await?;
-        Ok(Listener::new(listener, self.runtime.clone()))
+        let listen = self.node.listen(folder).accept_filter(accept_filter.into());
+        let bind = self.listen.as_deref().map(address).transpose()?;
+        let listener = in_runtime(set(listen, bind, ListenBuilder::bind_to).start()).await?;
+        Ok(Listener::new(listener))
     }
 
     /// Starts a service, which accepts raw connections of these callers. Returns as soon as its code
@@ -195,8 +187,8 @@ impl Node {
         options: ServiceOptions,
     ) -> Result<Arc<Service>, WraithError> {
         let service = options.apply(self.node.serve(), callers, self.listen.as_deref())?;
-        let service = in_runtime(self.runtime.clone(), service.start()).await?;
-        Ok(Service::new(service, self.node.clone(), self.runtime.clone()))
+        let service = in_runtime(service.start()).await?;
+        Ok(Service::new(service, self.node.clone()))
     }
 
     /// Finds a service and connects to it. Cancelling the call stops the search.
@@ -212,15 +204,16 @@ impl Node {
         let to: wraith::ServiceAddress = match to {
             ServiceAddress::Source { source } => source.trim().parse()?,
             ServiceAddress::Contact { contact, service } => {
-                wraith::ServiceAddress::of_contact(self.contact(&contact)?, service)
+                wraith::ServiceAddress::of_contact(self.node.contact(&contact)?, service)
             }
         };
-        let mut connect = self.node.connect(to);
-        if let Some(timeout) = options.timeout {
-            connect = connect.timeout(bounded(timeout));
-        }
-        let connection = in_runtime(self.runtime.clone(), connect.open()).await?;
-        Ok(Connection::new(connection, self.node.clone(), self.runtime.clone()))
+        let timeout = options.timeout.map(bounded);
+        let connect = set(self.node.connect(to), timeout, ConnectBuilder::timeout);
+        let node = self.node.clone();
+        Ok(match options.shared {
+            true => Connection::shared(in_runtime(connect.shared()).await?, node),
+            false => Connection::new(in_runtime(connect.open()).await?, node),
+        })
     }
 
     /// Cancels all offers, fetches and listeners of this node, and waits until their peers are
@@ -228,7 +221,7 @@ impl Node {
     /// connections stay open. Operations that start later fail with [`WraithError::Cancelled`]. A program calls this before it ends. Freeing the node cancels
     /// nothing.
     pub async fn shutdown(&self) {
-        in_runtime(self.runtime.clone(), self.node.close()).await;
+        in_runtime(self.node.close()).await;
     }
 
     /// Returns the contacts of this node.
@@ -289,32 +282,13 @@ pub fn shutdown_all_nodes() {
     let _ = ended.recv_timeout(SHUTDOWN_TIMEOUT);
 }
 
-impl Node {
-    fn contact(&self, name: &str) -> Result<wraith::state::Contact, WraithError> {
-        let parsed = name.parse().map_err(WraithError::invalid)?;
-        let book = self.node.contacts().load()?;
-        let nobody = || WraithError::NotFound(format!("there is no contact named {name}"));
-        book.named(&parsed).cloned().ok_or_else(nobody)
-    }
-}
-
-fn builder(options: &NodeOptions) -> Result<wraith::NodeBuilder, WraithError> {
+fn builder(options: &NodeOptions) -> NodeBuilder {
     let mut node = wraith::Node::builder().group(&ALL_NODES).port_mapping(options.port_mapping);
-    if let Some(identity) = &options.identity {
-        node = node.identity(identity.0.clone());
-    }
-    if let Some(folder) = &options.state_folder {
-        node = node.state(StateDir::in_folder(folder));
-    }
-    if let Some(lan) = &options.lan {
-        node = node.lan(match lan.parse() {
-            Ok(lan) => lan,
-            Err(never) => match never {},
-        });
-    }
-    if let Some(server) = &options.rendezvous {
-        node = node.rendezvous(server);
-    }
+    let identity = options.identity.as_ref().map(|identity| identity.0.clone());
+    node = set(node, identity, NodeBuilder::identity);
+    node = set(node, options.state_folder.as_ref().map(StateDir::in_folder), NodeBuilder::state);
+    node = set(node, options.lan.as_deref().map(lan), NodeBuilder::lan);
+    node = set(node, options.rendezvous.as_deref(), NodeBuilder::rendezvous);
     for relay in &options.relays {
         let Relay { host, port, token } = relay.clone();
         let token = token.map(|token| token.text());
@@ -326,7 +300,14 @@ fn builder(options: &NodeOptions) -> Result<wraith::NodeBuilder, WraithError> {
     if options.dht {
         node = node.dht(Vec::new());
     }
-    Ok(node)
+    node
+}
+
+fn lan(text: &str) -> wraith::Lan {
+    match text.parse() {
+        Ok(lan) => lan,
+        Err(never) => match never {},
+    }
 }
 
 impl From<&wraith::state::Contact> for Contact {

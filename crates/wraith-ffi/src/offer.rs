@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use wraith::OfferBuilder;
 
-use crate::content::address;
+use crate::content::{address, set};
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
 use crate::progress::{Progress, SharedProgressReader};
 use crate::runtime::in_runtime;
 
 /// Options of an offer.
-#[derive(Clone, Debug, uniffi::Record)]
+#[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct OfferOptions {
     /// Number of receivers; 0 counts as 1.
     #[uniffi(default = 1)]
@@ -41,48 +41,24 @@ pub struct OfferOptions {
     pub anew: bool,
 }
 
-impl Default for OfferOptions {
-    fn default() -> Self {
-        Self {
-            receivers: 1,
-            any_number: false,
-            expires: None,
-            timeout: None,
-            reconnect: None,
-            bytes_per_second: None,
-            listen: None,
-            anew: false,
-        }
-    }
-}
-
 impl OfferOptions {
     /// Applies these options to `offer`; `listen` is the address of the node.
     pub(crate) fn apply(
         self,
-        mut offer: wraith::OfferBuilder,
+        mut offer: OfferBuilder,
         listen: Option<&str>,
-    ) -> Result<wraith::OfferBuilder, WraithError> {
+    ) -> Result<OfferBuilder, WraithError> {
         offer = match self.receivers {
             _ if self.any_number => offer.any_number(),
             u32::MAX => offer.any_number(),
             receivers => offer.receivers(receivers.max(1)),
         };
-        if let Some(life) = self.expires {
-            offer = offer.expires(life);
-        }
-        if let Some(timeout) = self.timeout {
-            offer = offer.timeout(timeout);
-        }
-        if let Some(reconnect) = self.reconnect {
-            offer = offer.reconnect(reconnect);
-        }
-        if let Some(rate) = self.bytes_per_second {
-            offer = offer.rate(rate);
-        }
-        if let Some(listen) = self.listen.as_deref().or(listen) {
-            offer = offer.bind_to(address(listen)?);
-        }
+        let listen = self.listen.as_deref().or(listen).map(address).transpose()?;
+        offer = set(offer, self.expires, OfferBuilder::expires);
+        offer = set(offer, self.timeout, OfferBuilder::timeout);
+        offer = set(offer, self.reconnect, OfferBuilder::reconnect);
+        offer = set(offer, self.bytes_per_second, OfferBuilder::rate);
+        offer = set(offer, listen, OfferBuilder::bind_to);
         Ok(if self.anew { offer.anew() } else { offer })
     }
 }
@@ -122,14 +98,13 @@ pub struct Offer {
     offer: wraith::Offer,
     events: EventReader,
     progress: SharedProgressReader,
-    runtime: Handle,
 }
 
 impl Offer {
-    pub(crate) fn new(offer: wraith::Offer, runtime: Handle) -> Arc<Self> {
+    pub(crate) fn new(offer: wraith::Offer) -> Arc<Self> {
         let (events, progress) =
             (EventReader::new(offer.events()), SharedProgressReader::new(offer.progress()));
-        Arc::new(Self { offer, events, progress, runtime })
+        Arc::new(Self { offer, events, progress })
     }
 }
 
@@ -162,7 +137,7 @@ impl Offer {
     /// with the first event. A slow reader gets [`Event::Lagged`] with the number of dropped
     /// events, and always gets the last event. Concurrent readers share the events.
     pub async fn next_event(&self) -> Option<Event> {
-        in_runtime(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.events.next()).await
     }
 
     /// Returns the progress of all transfers together, or null before the first receiver has
@@ -177,7 +152,7 @@ impl Offer {
     /// The error that ended the offer; [`WraithError::Partial`] if a receiver lacks files that
     /// could not be sent.
     pub async fn finished(&self) -> Result<OfferSummary, WraithError> {
-        in_runtime(self.runtime.clone(), async {
+        in_runtime(async {
             let sent = self.offer.finished().await?;
             sent.complete()?;
             Ok(OfferSummary::from(&*sent))
@@ -190,7 +165,7 @@ impl Offer {
     /// if it had already ended.
     pub async fn cancel(&self) -> bool {
         self.offer.stop();
-        in_runtime(self.runtime.clone(), self.offer.finished())
+        in_runtime(self.offer.finished())
             .await
             .is_err_and(|error| is_cancelled_by(wraith::Role::Sender, &error))
     }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use wraith::session::ratchet::{self as inner, PreKeyBundle};
+use wraith::session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
 use crate::identity::Identity;
-use crate::random;
 use crate::session::{Opened, not_kept, opened_each, slices};
 use crate::vault::{ForeignVault, KeyVault, lock};
 
@@ -28,7 +28,7 @@ impl PreKeys {
     /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn generate(identity: &Identity, one_time: u32) -> Result<Arc<Self>, WraithError> {
-        let mut rng = random::generator()?;
+        let mut rng = system_rng()?;
         Ok(Self::new(inner::PreKeys::generate(&mut rng, &identity.0, count(one_time))))
     }
 
@@ -85,7 +85,7 @@ impl PreKeys {
     /// [`WraithError::InvalidInput`] if the prekeys belong to another identity;
     /// [`WraithError::Exhausted`] if no more can be made; [`WraithError::Vault`].
     pub fn replenish(&self, identity: &Identity, one_time: u32) -> Result<(), WraithError> {
-        let mut rng = random::generator()?;
+        let mut rng = system_rng()?;
         Ok(self.lock()?.replenish(&mut rng, &identity.0, count(one_time))?)
     }
 
@@ -95,7 +95,7 @@ impl PreKeys {
     /// # Errors
     /// As [`PreKeys::replenish`].
     pub fn rotate(&self, identity: &Identity) -> Result<(), WraithError> {
-        let mut rng = random::generator()?;
+        let mut rng = system_rng()?;
         Ok(self.lock()?.rotate(&mut rng, &identity.0)?)
     }
 
@@ -150,7 +150,7 @@ impl Ratchet {
     #[uniffi::constructor]
     pub fn initiate(identity: &Identity, bundle: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let bundle = PreKeyBundle::decode(&bundle)?;
-        let mut rng = random::generator()?;
+        let mut rng = system_rng()?;
         Ok(Self::new(inner::Ratchet::initiate(&mut rng, &identity.0, &bundle)?))
     }
 
@@ -220,7 +220,7 @@ impl Ratchet {
     /// [`WraithError::InvalidInput`] if `text` is too long; [`WraithError::Exhausted`] after too
     /// many messages without an answer; [`WraithError::Vault`]. The state is unchanged.
     pub fn encrypt(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
-        let (mut rng, mut message) = (random::generator()?, Vec::new());
+        let (mut rng, mut message) = (system_rng()?, Vec::new());
         self.lock()?.encrypt(&mut rng, &aad, &text, &mut message)?;
         Ok(message)
     }
@@ -247,7 +247,7 @@ impl Ratchet {
         aad: Vec<u8>,
         texts: Vec<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, WraithError> {
-        let mut rng = random::generator()?;
+        let mut rng = system_rng()?;
         let batch = self.lock()?.encrypt_many(&mut rng, &aad, &slices(&texts))?;
         Ok(batch.iter().map(<[u8]>::to_vec).collect())
     }

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::OnceLock;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
 use crate::error::WraithError;
 
@@ -50,11 +50,18 @@ pub(crate) fn existing() -> Option<Handle> {
     Some(RUNTIME.get()?.as_ref().ok()?.handle().clone())
 }
 
+/// Enters the runtime on this thread. Every object that needs the runtime comes from a node, whose
+/// constructor has created it.
+pub(crate) fn enter() -> EnterGuard<'static> {
+    let made = RUNTIME.get().and_then(|made| made.as_ref().ok());
+    made.expect("a node was made before").enter()
+}
+
 /// Wraps a future so that every poll runs inside the runtime.
-pub(crate) async fn in_runtime<F: Future>(handle: Handle, future: F) -> F::Output {
+pub(crate) async fn in_runtime<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {
-        let _inside = handle.enter();
+        let _inside = enter();
         future.as_mut().poll(context)
     })
     .await

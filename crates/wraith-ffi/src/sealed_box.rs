@@ -1,12 +1,11 @@
 //! Sealed boxes: a message for one identity from an anonymous sender, to which the recipient cannot
 //! reply.
 
-use wraith::session::sealed_box;
+use wraith::session::{sealed_box, system_rng};
 
 use crate::content::node_id;
 use crate::error::WraithError;
 use crate::identity::Identity;
-use crate::random;
 
 /// Seals `text` for `recipient` (a NodeId). `context` states the purpose: it is not sent, and must
 /// be equal when the box is opened. The box does not authenticate its sender, and has no ML-KEM
@@ -21,7 +20,7 @@ pub fn seal_box(
     text: Vec<u8>,
 ) -> Result<Vec<u8>, WraithError> {
     let recipient = node_id(&recipient)?;
-    Ok(sealed_box::seal(&mut random::generator()?, &recipient, &context, &text)?)
+    Ok(sealed_box::seal(&mut system_rng()?, &recipient, &context, &text)?)
 }
 
 /// Opens a box that was made for `identity` and `context`.

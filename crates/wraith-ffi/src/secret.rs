@@ -4,11 +4,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rand_core::Rng;
+use wraith::session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
 use crate::identity::array;
-use crate::random;
 
 /// 32 secret bytes: an X25519 key or a pre-shared key. Wiped when the object is freed, and never
 /// printed.
@@ -24,7 +25,9 @@ impl SecretKey {
     /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
     pub fn generate() -> Result<Arc<Self>, WraithError> {
-        Ok(Arc::new(Self(random::seed()?)))
+        let mut key = Zeroizing::new([0; 32]);
+        system_rng()?.fill_bytes(&mut *key);
+        Ok(Arc::new(Self(key)))
     }
 
     /// Creates a key from 32 bytes.

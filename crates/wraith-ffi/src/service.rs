@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::sync::{Mutex, watch};
+use wraith::ServiceBuilder;
 
 use crate::connection::{Connection, bounded};
-use crate::content::address;
+use crate::content::{address, set};
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
 use crate::runtime::in_runtime;
@@ -27,7 +26,7 @@ pub enum Callers {
 }
 
 /// Options of a service.
-#[derive(Clone, Debug, uniffi::Record)]
+#[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct ServiceOptions {
     /// Number of peers that can use the code; 0 counts as 1. Each of them can connect any number of
     /// times.
@@ -50,34 +49,27 @@ pub struct ServiceOptions {
     pub isolated: bool,
 }
 
-impl Default for ServiceOptions {
-    fn default() -> Self {
-        Self { callers: 1, any_number: false, expires: None, listen: None, isolated: false }
-    }
-}
-
 impl ServiceOptions {
     /// Applies these options to `service`; `listen` is the address of the node.
     pub(crate) fn apply(
         self,
-        mut service: wraith::ServiceBuilder,
+        mut service: ServiceBuilder,
         callers: Callers,
         listen: Option<&str>,
-    ) -> Result<wraith::ServiceBuilder, WraithError> {
+    ) -> Result<ServiceBuilder, WraithError> {
         // Contacts look for the socket of the node.
         let listen = listen.filter(|_| !matches!(callers, Callers::Contacts { .. }));
         service = match callers {
             Callers::Ticket => service.by_ticket(),
             Callers::Contacts { name } => service.for_contacts(name),
-            Callers::Code if self.any_number || self.callers == u32::MAX => service.callers(None),
-            Callers::Code => service.callers(Some(self.callers)),
+            Callers::Code => {
+                let any_number = self.any_number || self.callers == u32::MAX;
+                service.callers(Some(self.callers).filter(|_| !any_number))
+            }
         };
-        if let Some(life) = self.expires {
-            service = service.expires(bounded(life));
-        }
-        if let Some(listen) = self.listen.as_deref().or(listen) {
-            service = service.bind_to(address(listen)?);
-        }
+        let listen = self.listen.as_deref().or(listen).map(address).transpose()?;
+        service = set(service, self.expires.map(bounded), ServiceBuilder::expires);
+        service = set(service, listen, ServiceBuilder::bind_to);
         Ok(if self.isolated { service.isolated() } else { service })
     }
 }
@@ -86,32 +78,14 @@ impl ServiceOptions {
 /// stay open.
 #[derive(Debug, uniffi::Object)]
 pub struct Service {
-    code: Option<String>,
-    ticket: Option<String>,
-    address: String,
-    places: Vec<String>,
-    /// Locked while a call waits for a connection; `None` after the shutdown.
-    service: Mutex<Option<wraith::Service>>,
-    /// Makes the waiting calls release the service.
-    is_ending: watch::Sender<bool>,
+    service: wraith::Service,
     events: EventReader,
     node: wraith::Node,
-    runtime: Handle,
 }
 
 impl Service {
-    pub(crate) fn new(service: wraith::Service, node: wraith::Node, runtime: Handle) -> Arc<Self> {
-        Arc::new(Self {
-            code: service.code().map(ToString::to_string),
-            ticket: service.ticket().map(ToString::to_string),
-            address: service.address().to_string(),
-            places: service.places().iter().map(ToString::to_string).collect(),
-            events: EventReader::new(service.events()),
-            service: Mutex::new(Some(service)),
-            is_ending: watch::Sender::new(false),
-            node,
-            runtime,
-        })
+    pub(crate) fn new(service: wraith::Service, node: wraith::Node) -> Arc<Self> {
+        Arc::new(Self { events: EventReader::new(service.events()), service, node })
     }
 }
 
@@ -119,23 +93,23 @@ impl Service {
 impl Service {
     /// Returns the code for callers to enter, or null if the service has none.
     pub fn code(&self) -> Option<String> {
-        self.code.clone()
+        self.service.code().map(ToString::to_string)
     }
 
     /// Returns the ticket of a service by ticket, or null. It is valid for any holder: keep it
     /// secret.
     pub fn ticket(&self) -> Option<String> {
-        self.ticket.clone()
+        self.service.ticket().map(ToString::to_string)
     }
 
     /// Returns the listening address and port.
     pub fn address(&self) -> String {
-        self.address.clone()
+        self.service.address().to_string()
     }
 
     /// Returns the meeting places at which peers with the code, or contacts, can find the service.
     pub fn places(&self) -> Vec<String> {
-        self.places.clone()
+        self.service.places().iter().map(ToString::to_string).collect()
     }
 
     /// Waits for the next connection of an invited peer. Returns null after
@@ -145,44 +119,20 @@ impl Service {
     /// # Errors
     /// [`WraithError::WrongCode`] if the code is no longer valid, and no peer has used it.
     pub async fn accept(&self) -> Result<Option<Arc<Connection>>, WraithError> {
-        let next = async {
-            let mut service = self.service.lock().await;
-            let Some(service) = service.as_mut() else { return Ok(None) };
-            match service.accept().await {
-                Some(connection) => Ok(Some(connection)),
-                None => service.finished().await.map(|()| None),
-            }
-        };
-        let mut ending = self.is_ending.subscribe();
-        let connection = in_runtime(self.runtime.clone(), async {
-            tokio::select! {
-                biased;
-                _ = ending.wait_for(|is_ending| *is_ending) => Ok(None),
-                connection = next => connection,
-            }
-        });
-        let connection = connection.await?;
-        let (node, runtime) = (&self.node, &self.runtime);
-        Ok(connection.map(|open| Connection::new(open, node.clone(), runtime.clone())))
+        let connection = in_runtime(self.service.try_accept()).await?;
+        Ok(connection.map(|open| Connection::new(open, self.node.clone())))
     }
 
     /// Returns the next event of the service: of codes, meeting places, relays and paths. Null after
     /// its end.
     pub async fn next_event(&self) -> Option<Event> {
-        in_runtime(self.runtime.clone(), self.events.next()).await
+        in_runtime(self.events.next()).await
     }
 
     /// Ends the service gracefully: it accepts no more callers, delivers the finished streams of all
     /// its connections, also of accepted ones, and closes these connections. Waits for that, at most
     /// 3 s.
     pub async fn shutdown(&self) {
-        self.is_ending.send_replace(true);
-        in_runtime(self.runtime.clone(), async {
-            if let Some(service) = self.service.lock().await.take() {
-                // A cancelled call ends only its wait.
-                let _ = self.runtime.spawn(service.close()).await;
-            }
-        })
-        .await;
+        in_runtime(self.service.close()).await;
     }
 }

@@ -8,6 +8,7 @@ mod handshake;
 mod hash;
 mod key;
 mod protocol;
+mod random;
 pub mod ratchet;
 mod reason;
 pub mod sealed_box;
@@ -22,6 +23,7 @@ pub use handshake::{
 pub use hash::HashFunction;
 pub use key::StaticKey;
 pub use protocol::{Pattern, Protocol, UnknownProtocol};
+pub use random::{NoRandomness, system_rng};
 pub use reason::Reason;
 pub use session::{
     AAD_BYTES_MAX, Batch, BatchError, EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD,

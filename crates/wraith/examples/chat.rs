@@ -20,15 +20,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None => {
             // Whichever of the two a peer uses: both services share one socket.
-            let mut by_ticket = node.serve().start().await?;
+            let by_ticket = node.serve().start().await?;
             println!("{}", by_ticket.ticket().expect("it is by ticket"));
             // Without a local network there is no code, and a wrong guess ends it.
-            let mut by_code = node.serve().by_code().start().await.ok();
+            let by_code = node.serve().by_code().start().await.ok();
             if let Some(code) = by_code.as_ref().and_then(Service::code) {
                 println!("{code}");
             }
             let coded = async {
-                if let Some(service) = &mut by_code
+                if let Some(service) = &by_code
                     && let Some(connection) = service.accept().await
                 {
                     return connection;

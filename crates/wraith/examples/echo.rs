@@ -118,7 +118,7 @@ async fn serve(node: &Node, args: &Args) -> Result<()> {
         }
         None => node.serve().by_code(),
     };
-    let mut service = builder.start().await?;
+    let service = builder.start().await?;
     let code = service.code().map(Code::to_string).unwrap_or_default();
     print(&json!({ "event": "ready", "code": code, "address": service.address().to_string() }));
     let connection = service.accept().await.ok_or("the service has ended")?;

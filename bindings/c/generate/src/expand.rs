@@ -69,6 +69,7 @@ fn parameters(arg: &str, kind: &str) -> Option<String> {
         "&Call" => return None,
         "Bytes" | "Text" | "Array" => format!("{arg}: *const u8, {arg}_len: usize"),
         "Messages" => format!("{arg}: *const wraith_bytes_t, count: usize"),
+        "Object" | "Locked" => format!("{arg}: {inner}"),
         "Options" => format!("{arg}: *const {inner}"),
         "Buffer" => format!("{arg}: *mut u8, {arg}_cap: usize, {arg}_len: *mut usize"),
         "Out" | "OutOrNull" => format!("{arg}: *mut {inner}"),

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use super::Plain;
-use crate::files::event::{Event, wraith_event_t, wraith_offer_info_t};
-use crate::files::event::{OfferShown, wraith_answer_t};
+use crate::files::event::wraith_answer_t::{self, *};
+use crate::files::event::{Event, OfferShown, wraith_event_t, wraith_offer_info_t};
 
 /// Callbacks of a transfer. All functions but `ask` may be NULL.
 ///
@@ -42,17 +42,6 @@ pub struct Callbacks(wraith_callbacks_t);
 // SAFETY: the `user` pointer is only passed back, and the header documents the calling thread.
 unsafe impl Send for Callbacks {}
 
-/// The answer of `ask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Fetch the offer.
-    Accept,
-    /// Decline the offer.
-    Refuse,
-    /// Postpone the offer.
-    Postpone,
-}
-
 impl Callbacks {
     pub fn new(callbacks: wraith_callbacks_t) -> Self {
         Self(callbacks)
@@ -71,14 +60,14 @@ impl Callbacks {
         });
     }
 
-    pub fn ask(&self, offer: &OfferShown) -> Answer {
-        let Some(function) = self.0.ask else { return Answer::Postpone };
+    pub fn ask(&self, offer: &OfferShown) -> wraith_answer_t {
+        let Some(function) = self.0.ask else { return WRAITH_POSTPONE };
         // SAFETY: as in `report`.
         let answer = offer.with_c(|offer| unsafe { function(self.0.user, offer) });
         match answer {
-            _ if answer == wraith_answer_t::WRAITH_ACCEPT as i32 => Answer::Accept,
-            _ if answer == wraith_answer_t::WRAITH_REFUSE as i32 => Answer::Refuse,
-            _ => Answer::Postpone,
+            _ if answer == WRAITH_ACCEPT as i32 => WRAITH_ACCEPT,
+            _ if answer == WRAITH_REFUSE as i32 => WRAITH_REFUSE,
+            _ => WRAITH_POSTPONE,
         }
     }
 

@@ -10,6 +10,8 @@
 /// | `x: Array<N>` | the same | `&[u8; N]` |
 /// | `x: Messages` | `const wraith_bytes_t *x, size_t count` | `Vec<&[u8]>` |
 /// | `x: Options<T>` | `const T *x` | `Option<T>` |
+/// | `x: Object<T>` | `T x` | an [`Arc`](std::sync::Arc) of the object of the handle |
+/// | `x: Locked<T>` | the same | the object, which no other thread uses meanwhile |
 /// | `x: Buffer` | `uint8_t *x, size_t x_cap, size_t *x_len` | [`Output`](super::Output) |
 /// | `x: Out<T>`, `x: OutOrNull<T>` | `T *x` | [`OutPtr`](super::OutPtr), or an `Option` of one |
 /// | `x: &Call` | none | the [`Call`](super::Call), for pointers within structs |
@@ -76,6 +78,33 @@ macro_rules! export_one {
     ($call:ident $function:tt $arg:ident: OutOrNull<$value:ty>, $($rest:tt)*) => {
         $crate::border::export_argument! {
             $call $function [$arg: *mut $value,] [let $arg = $call.out_or_null($arg)?;] $($rest)*
+        }
+    };
+    // Handles are looked up after all other arguments were read.
+    (
+        $call:ident [$meta:tt $name:ident $out:tt $body:block $params:tt $reads:tt]
+        $arg:ident: Object<$handle:ident>, $($rest:tt)*
+    ) => {
+        $crate::border::export_argument! {
+            $call [$meta $name $out { let $arg = $handle.get($arg)?; $body } $params $reads]
+            [$arg: $handle,] [] $($rest)*
+        }
+    };
+    (
+        $call:ident [$meta:tt $name:ident $out:tt $body:block $params:tt $reads:tt]
+        $arg:ident: Locked<$handle:ident>, $($rest:tt)*
+    ) => {
+        $crate::border::export_argument! {
+            $call [
+                $meta $name $out {
+                    let $arg = $handle.hold($arg)?;
+                    #[allow(unused_mut)]
+                    let mut $arg = $arg.lock()?;
+                    $body
+                }
+                $params $reads
+            ]
+            [$arg: $handle,] [] $($rest)*
         }
     };
     ($call:ident $function:tt $arg:ident: &Call, $($rest:tt)*) => {

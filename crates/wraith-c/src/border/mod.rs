@@ -17,14 +17,13 @@ mod vault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
+pub use callbacks::{Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
 pub(crate) use export::{export, export_argument, export_one};
-pub use output::{OutPtr, Output};
+pub use output::{OutPtr, Output, write_wanted};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
-use crate::bytes::wraith_bytes_t;
-use crate::messages::session::WRAITH_BATCH_MAX;
+use crate::bytes::{WRAITH_BATCH_MAX, wraith_bytes_t};
 use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};
 use crate::status::{Failure, Outcome, wraith_status_t};
 

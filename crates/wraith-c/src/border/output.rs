@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Call, Plain};
-use crate::status::wraith_status_t::WRAITH_BUFFER_TOO_SMALL;
+use crate::status::wraith_status_t::{WRAITH_BUFFER_TOO_SMALL, WRAITH_NOT_FOUND};
 use crate::status::{Failure, Outcome};
 
 /// A buffer of the caller, and the place for the used length. It is never read.
@@ -44,6 +44,19 @@ impl<'c> Output<'c> {
         }
         self.len.write(bytes.len());
         Ok(())
+    }
+
+    /// Writes bytes that may not exist. If they do not, fails with this message.
+    pub fn write_found(self, bytes: Option<impl AsRef<[u8]>>, missing: &'static str) -> Outcome {
+        let bytes = bytes.ok_or_else(|| Failure::new(WRAITH_NOT_FOUND, missing))?;
+        self.write(bytes.as_ref())
+    }
+}
+
+/// Writes a value that the caller may not want.
+pub fn write_wanted<T: Plain>(place: Option<&OutPtr<'_, T>>, value: T) {
+    if let Some(place) = place {
+        place.write(value);
     }
 }
 

@@ -1,20 +1,23 @@
 //! A raw connection to a peer: streams, datagrams, and its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
-use wraith::{Bytes, CloseReason, Connection, DatagramError, ServiceAddress, SharedStream};
+use wraith::{
+    Bytes, CloseReason, ConnectBuilder, Connection, DatagramError, RecvStream, SendStream,
+    ServiceAddress, SharedStream,
+};
 
+use super::ended;
 use super::stream::{StreamEntry, wraith_stream_t};
-use super::{ended, wait};
-use crate::border::export;
-use crate::files::node::{NodeRuntime, node_runtime, wraith_node_t};
-use crate::files::offer::contact;
+use crate::border::{export, write_wanted};
+use crate::files::node::{NodeRuntime, wraith_node_t};
+use crate::options::{millis, set};
 use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_EXHAUSTED, WRAITH_INVALID_STATE};
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::{TaskResult, wait};
 
 /// A raw connection.
 pub type wraith_connection_t = u64;
@@ -49,12 +52,11 @@ fn close_cause(reason: &CloseReason) -> wraith_close_cause_t {
     }
 }
 
-static CONNECTIONS: Table<ConnectionEntry> = Table::new(Kind::Connection);
+static wraith_connection_t: Table<ConnectionEntry> = Table::new(Kind::Connection);
 
 /// A connection, or the search for its service.
 pub(super) struct ConnectionEntry {
-    /// `None` while the service is searched for.
-    opened: watch::Receiver<Option<Outcome<Connection>>>,
+    opened: TaskResult<Connection>,
     /// Ends the search.
     stop: CancellationToken,
     /// A datagram that did not fit into the buffer of a call. Locked while a call waits for one.
@@ -67,11 +69,11 @@ pub(super) struct ConnectionEntry {
 impl ConnectionEntry {
     pub fn accepted(connection: Connection, node: &Arc<NodeRuntime>) -> Self {
         let (_, opened) = watch::channel(Some(Ok(connection)));
-        Self::new(opened, CancellationToken::new(), node)
+        Self::new(TaskResult(opened), CancellationToken::new(), node)
     }
 
     fn new(
-        opened: watch::Receiver<Option<Outcome<Connection>>>,
+        opened: TaskResult<Connection>,
         stop: CancellationToken,
         node: &Arc<NodeRuntime>,
     ) -> Self {
@@ -80,23 +82,25 @@ impl ConnectionEntry {
     }
 
     pub fn insert(self) -> Outcome<wraith_connection_t> {
-        CONNECTIONS.insert(self)
-    }
-
-    /// Waits until the connection is open.
-    async fn opened(&self) -> Outcome<Connection> {
-        let mut opened = self.opened.clone();
-        match opened.wait_for(Option::is_some).await {
-            Ok(opened) => opened.clone().expect("it was waited for until it is some"),
-            Err(_) => Err(Failure::new(WRAITH_CANCELLED, "the node was freed")),
-        }
+        wraith_connection_t.insert(self)
     }
 
     /// Returns the connection if it is open.
     fn opened_now(&self) -> Outcome<Connection> {
         let words = "the connection is not open yet";
-        let opened = self.opened.borrow().clone();
-        opened.unwrap_or_else(|| Err(Failure::new(WRAITH_INVALID_STATE, words)))
+        self.opened.now().unwrap_or_else(|| Err(Failure::new(WRAITH_INVALID_STATE, words)))
+    }
+
+    /// Waits for a new stream, and returns its handle.
+    fn stream(
+        &self,
+        timeout_ms: u64,
+        open: impl AsyncFnOnce(Connection) -> Result<(SendStream, RecvStream), CloseReason>,
+    ) -> Outcome<wraith_stream_t> {
+        let stream = wait(timeout_ms, &self.freed, async {
+            open(self.opened.get().await?).await.map_err(|reason| ended(&reason))
+        })?;
+        StreamEntry::new(SharedStream::new(stream), &self.node).insert()
     }
 }
 
@@ -112,24 +116,19 @@ fn connect(
     to: ServiceAddress,
     timeout_ms: u64,
 ) -> Outcome<wraith_connection_t> {
-    let mut builder = node.node.connect(to);
-    if timeout_ms > 0 {
-        builder = builder.timeout(Duration::from_millis(timeout_ms));
-    }
-    let (opened_tx, opened) = watch::channel(None);
+    let builder = set(node.node.connect(to), millis(timeout_ms), ConnectBuilder::timeout);
     let stop = node.stop.child_token();
-    let entry = ConnectionEntry::new(opened, stop.clone(), node);
-    node.spawn(async move {
-        let found = tokio::select! {
+    let stopped = stop.clone();
+    let opened = node.run(async move {
+        tokio::select! {
             biased;
-            () = stop.cancelled() => {
+            () = stopped.cancelled() => {
                 Err(Failure::new(WRAITH_CANCELLED, "the search was cancelled"))
             }
-            found = builder.open() => found.map_err(Failure::from),
-        };
-        opened_tx.send_replace(Some(found));
+            found = builder.open() => Ok(found?),
+        }
     });
-    entry.insert()
+    ConnectionEntry::new(opened, stop, node).insert()
 }
 
 export!(
@@ -137,24 +136,22 @@ export!(
     /// at once: `wraith_connection_wait` waits until the connection is open. The search takes at
     /// most `timeout_ms` milliseconds; 0 for the default, which is 10 s, or 30 s with the DHT.
     pub fn wraith_connect(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         source: Text,
         timeout_ms: u64,
     ) -> Outcome<wraith_connection_t> {
-        let node = node_runtime(node)?;
         connect(&node, source.trim().parse()?, timeout_ms)
     }
 
     /// Like `wraith_connect`, for the service `service` of a contact of this name. The contact must
     /// have this node among its contacts.
     pub fn wraith_connect_to_contact(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         name: Text,
         service: Text,
         timeout_ms: u64,
     ) -> Outcome<wraith_connection_t> {
-        let node = node_runtime(node)?;
-        let to = ServiceAddress::of_contact(contact(&node, name)?, service);
+        let to = ServiceAddress::of_contact(node.node.contact(name)?, service);
         connect(&node, to, timeout_ms)
     }
 
@@ -164,70 +161,68 @@ export!(
     /// Returns `WRAITH_OK`, the status of its failure, or `WRAITH_TIMED_OUT` if the search still
     /// runs. An accepted connection is open from the beginning. Other calls that wait do the same
     /// first; those that do not wait return `WRAITH_INVALID_STATE` before it is open.
-    pub fn wraith_connection_wait(connection: wraith_connection_t, timeout_ms: u64) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        wait(timeout_ms, &entry.freed, entry.opened()).map(drop)
+    pub fn wraith_connection_wait(
+        connection: Object<wraith_connection_t>,
+        timeout_ms: u64,
+    ) -> Outcome {
+        wait(timeout_ms, &connection.freed, connection.opened.get()).map(drop)
     }
 
     /// Returns the authenticated NodeId of the peer: 32 bytes.
-    pub fn wraith_connection_peer(connection: wraith_connection_t, out: Buffer) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        out.write(entry.opened_now()?.peer().as_bytes())
+    pub fn wraith_connection_peer(connection: Object<wraith_connection_t>, out: Buffer) -> Outcome {
+        out.write(connection.opened_now()?.peer().as_bytes())
     }
 
     /// Returns the current address of the peer, or of the relay in between, as text.
-    pub fn wraith_connection_remote(connection: wraith_connection_t, out: Buffer) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        out.write(entry.node.node.shown(&entry.opened_now()?.remote()).as_bytes())
+    pub fn wraith_connection_remote(
+        connection: Object<wraith_connection_t>,
+        out: Buffer,
+    ) -> Outcome {
+        out.write(connection.node.node.shown(&connection.opened_now()?.remote()).as_bytes())
     }
 
     /// Returns the kind of the current path: `loopback`, `lan`, `direct`, `relay` or `custom`.
-    pub fn wraith_connection_route(connection: wraith_connection_t, out: Buffer) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        let route = entry.node.node.route(&entry.opened_now()?.remote());
+    pub fn wraith_connection_route(
+        connection: Object<wraith_connection_t>,
+        out: Buffer,
+    ) -> Outcome {
+        let route = connection.node.node.route(&connection.opened_now()?.remote());
         out.write(route.kind.name().as_bytes())
     }
 
     /// Opens a stream. Waits while the peer's limit of streams is reached, for at most `timeout_ms`
     /// milliseconds (or `WRAITH_FOREVER`). The peer sees the stream with its first bytes.
     pub fn wraith_connection_open_stream(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         timeout_ms: u64,
     ) -> Outcome<wraith_stream_t> {
-        let entry = CONNECTIONS.get(connection)?;
-        let stream = wait(timeout_ms, &entry.freed, async {
-            entry.opened().await?.open_stream().await.map_err(|reason| ended(&reason))
-        })?;
-        StreamEntry::new(SharedStream::new(stream), &entry.node).insert()
+        connection.stream(timeout_ms, async |connection| connection.open_stream().await)
     }
 
     /// Waits for the next stream that the peer opens, for at most `timeout_ms` milliseconds (or
     /// `WRAITH_FOREVER`).
     pub fn wraith_connection_accept_stream(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         timeout_ms: u64,
     ) -> Outcome<wraith_stream_t> {
-        let entry = CONNECTIONS.get(connection)?;
-        let stream = wait(timeout_ms, &entry.freed, async {
-            entry.opened().await?.accept_stream().await.map_err(|reason| ended(&reason))
-        })?;
-        StreamEntry::new(SharedStream::new(stream), &entry.node).insert()
+        connection.stream(timeout_ms, async |connection| connection.accept_stream().await)
     }
 
     /// Returns the size of the largest datagram that can be sent now; 0 if the peer accepts none.
     /// It is 627 bytes or more unless the peer accepts less, and changes with the path.
-    pub fn wraith_connection_max_datagram(connection: wraith_connection_t) -> Outcome<usize> {
-        let entry = CONNECTIONS.get(connection)?;
-        Ok(entry.opened_now()?.max_datagram_len())
+    pub fn wraith_connection_max_datagram(
+        connection: Object<wraith_connection_t>,
+    ) -> Outcome<usize> {
+        Ok(connection.opened_now()?.max_datagram_len())
     }
 
     /// Queues an unreliable datagram. `WRAITH_INVALID_INPUT` if it is too large now, and
     /// `WRAITH_EXHAUSTED` if 256 of them wait already.
     pub fn wraith_connection_send_datagram(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         datagram: Bytes,
     ) -> Outcome {
-        let connection = CONNECTIONS.get(connection)?.opened_now()?;
+        let connection = connection.opened_now()?;
         // Before a copy of any length is made.
         let max = connection.max_datagram_len();
         if datagram.len() > max {
@@ -239,16 +234,15 @@ export!(
     /// Waits for the next datagram of the peer, for at most `timeout_ms` milliseconds (or
     /// `WRAITH_FOREVER`). At most 256 are queued; beyond that, the oldest are dropped.
     pub fn wraith_connection_read_datagram(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         timeout_ms: u64,
         out: Buffer,
     ) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        let mut held = wait(timeout_ms, &entry.freed, async {
-            let connection = entry.opened().await?;
-            let mut held = entry.datagram.lock().await;
+        let mut held = wait(timeout_ms, &connection.freed, async {
+            let opened = connection.opened.get().await?;
+            let mut held = connection.datagram.lock().await;
             if held.is_none() {
-                let read = connection.read_datagram().await;
+                let read = opened.read_datagram().await;
                 *held = Some(read.map_err(|reason| ended(&reason))?);
             }
             Ok(held)
@@ -262,14 +256,13 @@ export!(
     /// and at most 512 bytes of `reason`. A connection that is not open yet is not searched for any
     /// more.
     pub fn wraith_connection_close(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         code: u64,
         reason: Text,
     ) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        entry.stop.cancel();
-        if let Some(Ok(connection)) = &*entry.opened.borrow() {
-            connection.close(code, reason);
+        connection.stop.cancel();
+        if let Some(Ok(opened)) = connection.opened.now() {
+            opened.close(code, reason);
         }
         Ok(())
     }
@@ -282,26 +275,22 @@ export!(
     /// and there are no bytes. `cause` and `code` may be NULL. If the connection was never open,
     /// the call returns the status of that failure.
     pub fn wraith_connection_closed(
-        connection: wraith_connection_t,
+        connection: Object<wraith_connection_t>,
         timeout_ms: u64,
         cause: OutOrNull<u32>,
         code: OutOrNull<u64>,
         out: Buffer,
     ) -> Outcome {
-        let entry = CONNECTIONS.get(connection)?;
-        let reason =
-            wait(timeout_ms, &entry.freed, async { Ok(entry.opened().await?.closed().await) })?;
+        let reason = wait(timeout_ms, &connection.freed, async {
+            Ok(connection.opened.get().await?.closed().await)
+        })?;
         let (peers_code, text) = match &reason {
             CloseReason::Peer { code, reason } => (*code, reason.as_bytes()),
             _ => (0, &b""[..]),
         };
         out.room(text.len())?;
-        if let Some(cause) = cause {
-            cause.write(close_cause(&reason) as u32);
-        }
-        if let Some(code) = code {
-            code.write(peers_code);
-        }
+        write_wanted(cause.as_ref(), close_cause(&reason) as u32);
+        write_wanted(code.as_ref(), peers_code);
         out.write(text)
     }
 
@@ -309,7 +298,7 @@ export!(
     /// and of all its streams are freed, finished streams are still delivered, and then the
     /// connection closes with code 0.
     pub fn wraith_connection_free(connection: wraith_connection_t) -> Outcome {
-        CONNECTIONS.remove(connection).map(|entry| {
+        wraith_connection_t.remove(connection).map(|entry| {
             entry.stop.cancel();
             entry.freed.cancel();
         })

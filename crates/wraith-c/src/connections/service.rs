@@ -1,23 +1,23 @@
 //! A service: accepts raw connections of invited peers.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wraith::{Service, ServiceBuilder};
 
 use super::connection::{ConnectionEntry, wraith_connection_t};
-use super::wait;
-use crate::border::{Call, Plain, export};
+use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
-use crate::files::node::{NodeRuntime, node_runtime, switch, wraith_node_t};
+use crate::files::callback_thread::CallbackThread;
+use crate::files::context::TransferContext;
+use crate::files::node::{NodeRuntime, wraith_node_t};
 use crate::files::offer::WRAITH_ANY_NUMBER;
-use crate::files::transfer::WRAITH_FOREVER;
-use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_NOT_FOUND};
+use crate::options::{bind, nonzero, set, switch};
+use crate::status::wraith_status_t::WRAITH_CANCELLED;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::wait;
 
 /// A service.
 pub type wraith_service_t = u64;
@@ -60,17 +60,11 @@ pub struct wraith_serve_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_serve_options_t {}
 
-static SERVICES: Table<ServiceEntry> = Table::new(Kind::Service);
+static wraith_service_t: Table<ServiceEntry> = Table::new(Kind::Service);
 
-/// A service and the texts that lead to it.
 struct ServiceEntry {
-    code: Option<String>,
-    ticket: Option<String>,
-    address: String,
-    places: String,
-    /// Locked while a call waits for a connection; `None` after the service was closed.
-    service: Mutex<Option<Service>>,
-    /// Cancelled when the service is closed or freed.
+    service: Arc<Service>,
+    /// Cancelled when the handle is freed.
     freed: CancellationToken,
     node: Arc<NodeRuntime>,
 }
@@ -81,29 +75,21 @@ fn apply(
     options: &wraith_serve_options_t,
 ) -> Outcome<ServiceBuilder> {
     builder = match options.callers {
-        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => match options.uses {
-            0 => builder.by_code(),
-            WRAITH_ANY_NUMBER => builder.callers(None),
-            uses => builder.callers(Some(uses)),
-        },
+        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => {
+            builder.callers(Some(options.uses).filter(|uses| *uses != WRAITH_ANY_NUMBER))
+        }
         by if by == wraith_callers_t::WRAITH_CALLERS_BY_TICKET as u32 => builder.by_ticket(),
         by if by == wraith_callers_t::WRAITH_CALLERS_CONTACTS as u32 => {
             builder.for_contacts(call.text_field(options.name)?)
         }
         _ => return Err(Failure::input("a service is by code, by ticket or for contacts")),
     };
-    if options.expires_s > 0 {
-        builder = builder.expires(Duration::from_secs(options.expires_s.into()));
-    }
+    let life = nonzero(options.expires_s.into()).map(Duration::from_secs);
+    builder = set(builder, life, ServiceBuilder::expires);
     if switch(options.isolated)? {
         builder = builder.isolated();
     }
-    let bind = call.text_field(options.bind)?;
-    if !bind.is_empty() {
-        let address: Result<SocketAddr, _> = bind.parse();
-        builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
-    }
-    Ok(builder)
+    Ok(set(builder, bind(call, options.bind)?, ServiceBuilder::bind_to))
 }
 
 export!(
@@ -111,51 +97,62 @@ export!(
     /// connect. `options` may be NULL.
     pub fn wraith_serve(
         call: &Call,
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         options: Options<wraith_serve_options_t>,
     ) -> Outcome<wraith_service_t> {
-        let node = node_runtime(node)?;
         let builder = match options {
             Some(options) => apply(call, node.node.serve(), &options)?,
             None => node.node.serve().by_code(),
         };
-        let service = node.wait_for(builder.start())??;
-        let places: Vec<_> = service.places().iter().map(ToString::to_string).collect();
-        SERVICES.insert(ServiceEntry {
-            code: service.code().map(ToString::to_string),
-            ticket: service.ticket().map(ToString::to_string),
-            address: service.address().to_string(),
-            places: places.join("\n"),
-            service: Mutex::new(Some(service)),
-            freed: CancellationToken::new(),
-            node,
-        })
+        let service = Arc::new(node.wait_for(builder.start())??);
+        wraith_service_t.insert(ServiceEntry { service, freed: CancellationToken::new(), node })
     }
 
     /// Returns the code of a service, for people to say. `WRAITH_NOT_FOUND` if it has none.
-    pub fn wraith_service_code(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.code.as_ref().ok_or_else(|| none("code"))?.as_bytes())
+    pub fn wraith_service_code(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let code = service.service.code().map(ToString::to_string);
+        out.write_found(code, "this service has no code")
     }
 
     /// Returns the ticket of a service by ticket: a secret, valid for any peer that has it.
     /// `WRAITH_NOT_FOUND` if it has none.
-    pub fn wraith_service_ticket(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.ticket.as_ref().ok_or_else(|| none("ticket"))?.as_bytes())
+    pub fn wraith_service_ticket(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let ticket = service.service.ticket().map(ToString::to_string);
+        out.write_found(ticket, "this service has no ticket")
     }
 
     /// Returns the listening address of a service, `IP:PORT`.
-    pub fn wraith_service_address(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.address.as_bytes())
+    pub fn wraith_service_address(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        out.write(service.service.address().to_string().as_bytes())
     }
 
     /// Returns the names of the meeting places at which peers with the code, or contacts, can find
     /// the service, one a line. No bytes if there are none.
-    pub fn wraith_service_places(service: wraith_service_t, out: Buffer) -> Outcome {
-        let service = SERVICES.get(service)?;
-        out.write(service.places.as_bytes())
+    pub fn wraith_service_places(service: Object<wraith_service_t>, out: Buffer) -> Outcome {
+        let places: Vec<_> = service.service.places().iter().map(ToString::to_string).collect();
+        out.write(places.join("\n").as_bytes())
+    }
+
+    /// Reports the events of a service: of codes, meeting places, relays and paths. The first call
+    /// gets them from the beginning. `callbacks.ask` is not called. The last event comes when the
+    /// service ends, unless it is freed before.
+    pub fn wraith_service_watch(
+        service: Object<wraith_service_t>,
+        callbacks: Options<wraith_callbacks_t>,
+    ) -> Outcome {
+        let callbacks = callbacks.ok_or_else(|| Failure::input("there are no callbacks"))?;
+        let (ending, freed) = (Arc::clone(&service.service), service.freed.clone());
+        let result = service.node.run(async move {
+            tokio::select! {
+                () = freed.cancelled() => Ok(()),
+                ended = ending.finished() => Ok(ended?),
+            }
+        });
+        let (stop, freed) = (CancellationToken::new(), service.freed.clone());
+        let (shared, questions) = TransferContext::new(stop, freed, result);
+        let (node, events) = (service.node.node.clone(), service.service.events());
+        let thread = CallbackThread { shared, node, events, questions, progress_ms: 0 };
+        thread.start(Callbacks::new(callbacks))
     }
 
     /// Waits for the next connection of an invited peer, for at most `timeout_ms` milliseconds (or
@@ -166,44 +163,26 @@ export!(
     /// longer valid and no peer has used it. A service keeps at most 64 connections that no call
     /// has accepted.
     pub fn wraith_service_accept(
-        service: wraith_service_t,
+        service: Object<wraith_service_t>,
         timeout_ms: u64,
     ) -> Outcome<wraith_connection_t> {
-        let entry = SERVICES.get(service)?;
         let closed = || Failure::new(WRAITH_CANCELLED, "the service was closed");
-        let connection = wait(timeout_ms, &entry.freed, async {
-            let mut service = entry.service.lock().await;
-            let service = service.as_mut().ok_or_else(closed)?;
-            match service.accept().await {
-                Some(connection) => Ok(connection),
-                None => Err(service.finished().await.map_or_else(Failure::from, |()| closed())),
-            }
+        let connection = wait(timeout_ms, &service.freed, async {
+            service.service.try_accept().await?.ok_or_else(closed)
         })?;
-        ConnectionEntry::accepted(connection, &entry.node).insert()
+        ConnectionEntry::accepted(connection, &service.node).insert()
     }
 
     /// Ends a service gracefully: it accepts no more callers, delivers the finished streams of all
     /// its connections, also of accepted ones, and closes these connections. Waits for that, at
     /// most 3 s. The handle must still be freed.
-    pub fn wraith_service_close(service: wraith_service_t) -> Outcome {
-        let entry = SERVICES.get(service)?;
-        // Ends the calls that hold the lock.
-        entry.freed.cancel();
-        let service = wait(WRAITH_FOREVER, &CancellationToken::new(), async {
-            Ok(entry.service.lock().await.take())
-        })?;
-        match service {
-            Some(service) => entry.node.wait_for(service.close()),
-            None => Ok(()),
-        }
+    pub fn wraith_service_close(service: Object<wraith_service_t>) -> Outcome {
+        let closing = Arc::clone(&service.service);
+        service.node.wait_for(async move { closing.close().await })
     }
 
     /// Frees the service. It accepts no more callers; its connections stay open.
     pub fn wraith_service_free(service: wraith_service_t) -> Outcome {
-        SERVICES.remove(service).map(|entry| entry.freed.cancel())
+        wraith_service_t.remove(service).map(|entry| entry.freed.cancel())
     }
 );
-
-fn none(what: &str) -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, format!("this service has no {what}"))
-}

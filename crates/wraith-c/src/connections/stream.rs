@@ -7,8 +7,8 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wraith::{Bytes, ReadError, ReadToEndError, SharedStream, WriteError};
 
-use super::{ended, wait};
-use crate::border::export;
+use super::ended;
+use crate::border::{export, write_wanted};
 use crate::files::node::NodeRuntime;
 use crate::status::wraith_status_t::{
     WRAITH_EXHAUSTED, WRAITH_INVALID_STATE, WRAITH_NOT_FOUND, WRAITH_STREAM_RESET,
@@ -16,6 +16,7 @@ use crate::status::wraith_status_t::{
 };
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::wait;
 
 /// Maximum number of bytes that are copied and queued at a time.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -23,7 +24,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// A stream of a raw connection, in both directions.
 pub type wraith_stream_t = u64;
 
-static STREAMS: Table<StreamEntry> = Table::new(Kind::Stream);
+static wraith_stream_t: Table<StreamEntry> = Table::new(Kind::Stream);
 
 pub(super) struct StreamEntry {
     stream: SharedStream,
@@ -52,7 +53,7 @@ impl StreamEntry {
     }
 
     pub fn insert(self) -> Outcome<wraith_stream_t> {
-        STREAMS.insert(self)
+        wraith_stream_t.insert(self)
     }
 
     fn write_failed(&self, error: &WriteError) -> Failure {
@@ -87,48 +88,43 @@ export!(
     /// connection has ended, `WRAITH_INVALID_STATE` after `wraith_stream_finish` or
     /// `wraith_stream_reset`.
     pub fn wraith_stream_write(
-        stream: wraith_stream_t,
+        stream: Object<wraith_stream_t>,
         data: Bytes,
         timeout_ms: u64,
         written: OutOrNull<usize>,
     ) -> Outcome {
-        let entry = STREAMS.get(stream)?;
         let queued = Cell::new(0);
-        let result = wait(timeout_ms, &entry.freed, async {
-            let _turn = entry.writing.lock().await;
+        let result = wait(timeout_ms, &stream.freed, async {
+            let _turn = stream.writing.lock().await;
             for piece in data.chunks(PIECE_BYTES) {
-                let ended = entry.stream.write(Bytes::copy_from_slice(piece)).await;
-                ended.map_err(|error| entry.write_failed(&error))?;
+                let ended = stream.stream.write(Bytes::copy_from_slice(piece)).await;
+                ended.map_err(|error| stream.write_failed(&error))?;
                 queued.set(queued.get() + piece.len());
             }
             Ok(())
         });
-        if let Some(written) = written {
-            written.write(queued.get());
-        }
+        write_wanted(written.as_ref(), queued.get());
         result
     }
 
     /// Ends the sending direction after the written bytes. The peer can still send. Fails as
     /// `wraith_stream_write` does.
-    pub fn wraith_stream_finish(stream: wraith_stream_t) -> Outcome {
-        let entry = STREAMS.get(stream)?;
-        entry.stream.finish().map_err(|error| entry.write_failed(&error))
+    pub fn wraith_stream_finish(stream: Object<wraith_stream_t>) -> Outcome {
+        stream.stream.finish().map_err(|error| stream.write_failed(&error))
     }
 
     /// Waits until the peer has acknowledged all bytes and the end of a finished stream, for at
     /// most `timeout_ms` milliseconds (or `WRAITH_FOREVER`). Fails as `wraith_stream_write` does.
-    pub fn wraith_stream_acked(stream: wraith_stream_t, timeout_ms: u64) -> Outcome {
-        let entry = STREAMS.get(stream)?;
-        wait(timeout_ms, &entry.freed, async {
-            entry.stream.acked().await.map_err(|error| entry.write_failed(&error))
+    pub fn wraith_stream_acked(stream: Object<wraith_stream_t>, timeout_ms: u64) -> Outcome {
+        wait(timeout_ms, &stream.freed, async {
+            stream.stream.acked().await.map_err(|error| stream.write_failed(&error))
         })
     }
 
     /// Resets the sending direction: drops its queued bytes and sends `code` to the peer (at most
     /// 2^62 - 1; a larger one becomes that). Also ends a write that waits on another thread.
-    pub fn wraith_stream_reset(stream: wraith_stream_t, code: u64) -> Outcome {
-        STREAMS.get(stream)?.stream.reset(code);
+    pub fn wraith_stream_reset(stream: Object<wraith_stream_t>, code: u64) -> Outcome {
+        stream.stream.reset(code);
         Ok(())
     }
 
@@ -138,13 +134,16 @@ export!(
     ///
     /// `WRAITH_STREAM_RESET` if the peer has reset the stream, `WRAITH_CONNECTION_CLOSED` if the
     /// connection has ended, `WRAITH_INVALID_STATE` after `wraith_stream_stop`.
-    pub fn wraith_stream_read(stream: wraith_stream_t, timeout_ms: u64, out: Buffer) -> Outcome {
-        let entry = STREAMS.get(stream)?;
+    pub fn wraith_stream_read(
+        stream: Object<wraith_stream_t>,
+        timeout_ms: u64,
+        out: Buffer,
+    ) -> Outcome {
         if out.cap() == 0 {
             return Err(Failure::input("the buffer has no room, so no bytes would be the end"));
         }
-        let bytes = wait(timeout_ms, &entry.freed, async {
-            entry.stream.read(out.cap()).await.map_err(|error| entry.read_failed(&error))
+        let bytes = wait(timeout_ms, &stream.freed, async {
+            stream.stream.read(out.cap()).await.map_err(|error| stream.read_failed(&error))
         })?;
         out.write(&bytes)
     }
@@ -154,15 +153,14 @@ export!(
     /// `out_cap` bytes. Otherwise fails as `wraith_stream_read` does. Bytes that a failed call has
     /// received stay available to later calls.
     pub fn wraith_stream_read_to_end(
-        stream: wraith_stream_t,
+        stream: Object<wraith_stream_t>,
         timeout_ms: u64,
         out: Buffer,
     ) -> Outcome {
-        let entry = STREAMS.get(stream)?;
-        let bytes = wait(timeout_ms, &entry.freed, async {
-            entry.stream.read_to_end(out.cap()).await.map_err(|error| match &error {
+        let bytes = wait(timeout_ms, &stream.freed, async {
+            stream.stream.read_to_end(out.cap()).await.map_err(|error| match &error {
                 ReadToEndError::TooLong { .. } => Failure::new(WRAITH_EXHAUSTED, error.to_string()),
-                ReadToEndError::Failed(error) => entry.read_failed(error),
+                ReadToEndError::Failed(error) => stream.read_failed(error),
             })
         })?;
         out.write(&bytes)
@@ -170,29 +168,27 @@ export!(
 
     /// Stops reading: drops received bytes and sends `code` to the peer (at most 2^62 - 1; a larger
     /// one becomes that), whose writes then fail. Also ends a read that waits on another thread.
-    pub fn wraith_stream_stop(stream: wraith_stream_t, code: u64) -> Outcome {
-        STREAMS.get(stream)?.stream.stop(code);
+    pub fn wraith_stream_stop(stream: Object<wraith_stream_t>, code: u64) -> Outcome {
+        stream.stream.stop(code);
         Ok(())
     }
 
     /// Returns the code of the peer's reset, after a read has returned `WRAITH_STREAM_RESET`;
     /// `WRAITH_NOT_FOUND` before.
-    pub fn wraith_stream_reset_code(stream: wraith_stream_t) -> Outcome<u64> {
-        let entry = STREAMS.get(stream)?;
-        entry.reset_code.get().copied().ok_or_else(|| no_code("reset"))
+    pub fn wraith_stream_reset_code(stream: Object<wraith_stream_t>) -> Outcome<u64> {
+        stream.reset_code.get().copied().ok_or_else(|| no_code("reset"))
     }
 
     /// Returns the code with which the peer stopped reading, after a call has returned
     /// `WRAITH_STREAM_STOPPED`; `WRAITH_NOT_FOUND` before.
-    pub fn wraith_stream_stop_code(stream: wraith_stream_t) -> Outcome<u64> {
-        let entry = STREAMS.get(stream)?;
-        entry.stop_code.get().copied().ok_or_else(|| no_code("stop"))
+    pub fn wraith_stream_stop_code(stream: Object<wraith_stream_t>) -> Outcome<u64> {
+        stream.stop_code.get().copied().ok_or_else(|| no_code("stop"))
     }
 
     /// Frees the stream. A sending direction that was not finished is reset, and a receiving one
     /// whose end was not read is stopped, each with code 0. Finished bytes are still delivered.
     pub fn wraith_stream_free(stream: wraith_stream_t) -> Outcome {
-        STREAMS.remove(stream).map(|entry| entry.freed.cancel())
+        wraith_stream_t.remove(stream).map(|entry| entry.freed.cancel())
     }
 );
 

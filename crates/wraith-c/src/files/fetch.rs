@@ -1,17 +1,16 @@
 //! Fetching by code or ticket, with the consent of the caller.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
 
+use super::context::TransferContext;
 use super::event::OfferShown;
-use super::node::{node_runtime, path, switch, wraith_node_t};
-use super::offer::drive;
-use super::transfer::{
-    EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
-};
-use crate::border::{Answer, Callbacks, Plain, export, wraith_callbacks_t};
+use super::event::wraith_answer_t::*;
+use super::node::wraith_node_t;
+use super::transfer::{self, Reports, wraith_transfer_t};
+use crate::border::{Callbacks, Plain, export, wraith_callbacks_t};
+use crate::options::{millis, nonzero, path, set, switch};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome};
 
@@ -52,52 +51,47 @@ pub struct wraith_fetch_options_t {
 // SAFETY: integers.
 unsafe impl Plain for wraith_fetch_options_t {}
 
-/// How a fetch decides and reports progress.
-struct FetchPolicy {
-    accept_all: bool,
-    policy: OnConflict,
-    progress_ms: u64,
-}
-
 export!(
     /// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
     /// the offer is accepted. Returns at once. `callbacks` needs `ask`, unless `options` accepts
     /// any offer.
     pub fn wraith_fetch(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         source: Text,
         folder: Bytes,
         options: Options<wraith_fetch_options_t>,
         callbacks: Options<wraith_callbacks_t>,
     ) -> Outcome<wraith_transfer_t> {
-        let node = node_runtime(node)?;
         let (source, folder): (Source, _) = (source.parse()?, path(folder)?);
         let callbacks = callbacks.map(Callbacks::new);
-        let mut plan =
-            FetchPolicy { accept_all: false, policy: OnConflict::Rename, progress_ms: 0 };
-        let shared = TransferContext::new(&node);
-        let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
-        let mut builder = node.node.fetch(source, folder).observer(Arc::new(forwarder));
+        let mut builder = node.node.fetch(source, folder);
+        let (mut conflicts, mut accept_all, mut progress_ms) = (OnConflict::Rename, false, 0);
         if let Some(options) = options {
-            plan.policy = policy(options.on_conflict)?;
-            plan.accept_all = switch(options.accept_all)?;
-            plan.progress_ms = options.progress_ms;
+            conflicts = policy(options.on_conflict)?;
+            accept_all = switch(options.accept_all)?;
+            progress_ms = options.progress_ms;
             builder =
                 builder.sync(!switch(options.no_sync)?).keep_modes(switch(options.keep_modes)?);
-            if options.bytes_per_second > 0 {
-                builder = builder.rate(options.bytes_per_second);
-            }
-            if options.timeout_ms > 0 {
-                builder = builder.timeout(Duration::from_millis(options.timeout_ms));
-            }
+            builder = set(builder, nonzero(options.bytes_per_second), FetchBuilder::rate);
+            builder = set(builder, millis(options.timeout_ms), FetchBuilder::timeout);
         }
-        if !plan.accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
+        if !accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
             return Err(Failure::input("without accept_all, the callback `ask` is required"));
         }
-        let work = run(builder, plan, Arc::clone(&shared));
-        let handle = insert(Arc::clone(&node), shared, callbacks, Invitation::default())?;
-        node.spawn(work);
-        Ok(handle)
+        if accept_all {
+            let transfer = builder.accept_all(conflicts);
+            let reports = Reports { callbacks, events: transfer.events(), progress_ms };
+            return transfer::start(node, None, reports, |shared| run(transfer, shared));
+        }
+        let asking = builder.request_offer();
+        let events = asking.events().expect("the offer was not taken");
+        let reports = Reports { callbacks, events, progress_ms };
+        transfer::start(node, None, reports, |shared| async move {
+            match ask_user(asking, conflicts, &shared).await {
+                Ok(transfer) => run(transfer, shared).await,
+                Err(failure) => (Err(failure), 0),
+            }
+        })
     }
 );
 
@@ -114,22 +108,10 @@ fn policy(on_conflict: u32) -> Outcome<OnConflict> {
     .ok_or_else(|| Failure::input("on_conflict has an unknown value"))
 }
 
-async fn run(builder: FetchBuilder, plan: FetchPolicy, shared: Arc<TransferContext>) {
-    let end_guard = EndGuard::new(Arc::clone(&shared));
-    let transfer = match plan.accept_all {
-        true => Ok(builder.accept_all(plan.policy)),
-        false => ask_user(builder.request_offer(), plan.policy, &shared).await,
-    };
-    let result = match transfer {
-        Ok(transfer) => {
-            shared.set_figures(transfer.progress());
-            let work = transfer.finished();
-            let ended = drive(&shared, plan.progress_ms, || transfer.stop(), work).await;
-            ended.and_then(|received| received.complete()).map_err(Failure::from)
-        }
-        Err(failure) => Err(failure),
-    };
-    end_guard.end(result, 0);
+async fn run(transfer: Transfer, shared: Arc<TransferContext>) -> (Outcome, u64) {
+    shared.figures.set_reader(transfer.progress());
+    let ended = shared.drive(|| transfer.stop(), transfer.finished()).await;
+    (ended.and_then(|received| received.complete()).map_err(Failure::from), 0)
 }
 
 /// Finds the sender and asks the caller whether to fetch its offer.
@@ -154,12 +136,12 @@ async fn ask_user(
         biased;
         () = shared.stop.cancelled() => None,
         () = incoming.withdrawn() => None,
-        answer = shared.queue.push_question(offer) => answer.ok(),
+        answer = shared.ask(offer) => answer,
     };
     match answer {
-        Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
-        Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
-        Some(Answer::Postpone) => {
+        Some(WRAITH_ACCEPT) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
+        Some(WRAITH_REFUSE) => Err(incoming.refuse("").await.into()),
+        Some(WRAITH_POSTPONE) => {
             incoming.postpone().await;
             Err(Failure::new(WRAITH_POSTPONED, "the offer was postponed and stays valid"))
         }
@@ -172,10 +154,12 @@ async fn ask_user(
 mod tests {
     use std::fs;
 
+    use tokio_util::sync::CancellationToken;
+
     use super::super::node::isolated;
-    use super::super::queue::CallbackAction;
     use super::*;
     use crate::status::wraith_status_t::WRAITH_CANCELLED;
+    use crate::waiting::TaskResult;
 
     /// With a random choice between the answer and the end, one round in three fails, and all of
     /// them succeed once in 17,000 runs.
@@ -190,24 +174,20 @@ mod tests {
         let offer = sending.node.offer(film).by_ticket().any_number();
         let offer = offer.bind_to("127.0.0.1:0".parse().unwrap()).start().await.unwrap();
         for _ in 0..ROUNDS {
-            let shared = TransferContext::new(&receiving);
+            let (stop, freed) = (CancellationToken::new(), CancellationToken::new());
+            let result = TaskResult(tokio::sync::watch::channel(None).1);
+            let (shared, mut questions) = TransferContext::new(stop, freed, result);
             let source = Source::from(offer.ticket().unwrap().clone());
             let asking = receiving.node.fetch(source, target.clone()).request_offer();
             let asked = ask_user(asking, OnConflict::Rename, &shared);
             tokio::pin!(asked);
-            let to_take = Arc::clone(&shared);
-            let taken = tokio::task::spawn_blocking(move || to_take.queue.next());
-            let answer = tokio::select! {
+            let (_, answer) = tokio::select! {
                 _ = &mut asked => panic!("nobody was asked"),
-                item = taken => match item.unwrap() {
-                    CallbackAction::Question(_, answer) => answer,
-                    _ => panic!("something else came first"),
-                },
+                question = questions.recv() => question.unwrap(),
             };
             // As a callback that frees its transfer does, before the task polls either.
-            shared.queue.close();
             shared.stop.cancel();
-            answer.send(Answer::Accept).unwrap();
+            answer.send(WRAITH_ACCEPT).unwrap();
             let failure = asked.await.map(drop).expect_err("it was accepted");
             assert_eq!(failure.status, WRAITH_CANCELLED);
         }

@@ -1,23 +1,22 @@
 //! A node: an identity, its meeting places (at which it finds peers), and the threads that drive
 //! its transfers.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use wraith::state::{ContactAddress, ContactName, StateDir};
 use wraith::{Lan, Node, NodeId};
 
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::identity::{WRAITH_NODE_ID_BYTES, identity, wraith_identity_t};
+use crate::identity::{WRAITH_NODE_ID_BYTES, wraith_identity_t};
+use crate::options::{path, switch};
 use crate::status::wraith_status_t::WRAITH_OTHER;
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
+use crate::waiting::{TaskResult, wait_until};
 
 /// Threads that drive transfers. Packets and files move on other threads.
 const WORKERS: usize = 2;
@@ -50,44 +49,28 @@ pub struct wraith_node_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_node_options_t {}
 
-pub(crate) static NODES: Table<NodeEntry> = Table::new(Kind::Node);
-
-/// A node and its runtime. A holder keeps both alive.
-pub(crate) struct NodeEntry {
-    pub inner: Arc<NodeRuntime>,
+impl wraith_node_options_t {
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        identity: 0,
+        state_folder: wraith_bytes_t::EMPTY,
+        rendezvous: wraith_bytes_t::EMPTY,
+        lan_off: 0,
+        dht: 0,
+    };
 }
 
+pub(crate) static wraith_node_t: Table<NodeRuntime> = Table::new(Kind::Node);
+
 /// Dropped by a thread of the caller or by a callback thread, never by a thread of the runtime:
-/// threads of the runtime hold no [`Arc`] of it.
+/// threads of the runtime hold no [`Arc`](std::sync::Arc) of it.
 pub(crate) struct NodeRuntime {
     pub node: Node,
     runtime: Option<Runtime>,
-    tasks: Arc<TaskCounter>,
+    /// Each running task holds a receiver.
+    running: watch::Sender<()>,
     /// Parent of the stop tokens of all transfers.
     pub stop: CancellationToken,
-}
-
-#[derive(Default)]
-struct TaskCounter {
-    running: Mutex<usize>,
-    ended: Condvar,
-}
-
-/// Counts as a running task until it is dropped.
-struct TaskGuard(Arc<TaskCounter>);
-
-impl TaskGuard {
-    fn new(tasks: &Arc<TaskCounter>) -> Self {
-        *tasks.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        Self(Arc::clone(tasks))
-    }
-}
-
-impl Drop for TaskGuard {
-    fn drop(&mut self) {
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.ended.notify_all();
-    }
 }
 
 impl NodeRuntime {
@@ -97,11 +80,23 @@ impl NodeRuntime {
 
     /// Runs `work` on the node's threads.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let running = TaskGuard::new(&self.tasks);
+        let running = self.running.subscribe();
         drop(self.handle().spawn(async move {
             work.await;
             drop(running);
         }));
+    }
+
+    /// Runs `work` on the node's threads and returns its result to come.
+    pub fn run<T: Send + Sync + 'static>(
+        &self,
+        work: impl Future<Output = Outcome<T>> + Send + 'static,
+    ) -> TaskResult<T> {
+        let (result_tx, result) = watch::channel(None);
+        self.spawn(async move {
+            result_tx.send_replace(Some(work.await));
+        });
+        TaskResult(result)
     }
 
     /// Runs `work` on the node's threads and waits for it. Works on any thread, also inside another
@@ -110,73 +105,25 @@ impl NodeRuntime {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Outcome<T> {
-        let reply = ReplySlot(Arc::default());
-        let asked = Arc::clone(&reply.0);
+        let (reply, replied) = oneshot::channel();
         self.spawn(async move {
-            let value = work.await;
-            reply.store(Ok(value));
+            let _ = reply.send(work.await);
         });
-        let (slot, changed) = &*asked;
-        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_while(slot, |slot| slot.is_none());
-        let value = waited.unwrap_or_else(PoisonError::into_inner).take();
-        value.expect("it is there, as nobody else takes it")
-    }
-}
-
-/// The slot for the result of a task.
-type Slot<T> = (Mutex<Option<Outcome<T>>>, Condvar);
-
-/// Stores the result, or on drop the fact that there will be none.
-struct ReplySlot<T>(Arc<Slot<T>>);
-
-impl<T> ReplySlot<T> {
-    fn store(&self, value: Outcome<T>) {
-        let (slot, changed) = &*self.0;
-        slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(value);
-        changed.notify_all();
-    }
-}
-
-impl<T> Drop for ReplySlot<T> {
-    fn drop(&mut self) {
-        // If the result was already taken, the slot is empty again and is no longer read.
-        self.store(Err(Failure::new(WRAITH_OTHER, "the node's threads have ended")));
+        let ended = || Failure::new(WRAITH_OTHER, "the node's threads have ended");
+        wait_until(None, replied).and_then(Result::ok).ok_or_else(ended)
     }
 }
 
 impl Drop for NodeRuntime {
     fn drop(&mut self) {
         self.stop.cancel();
-        let running = self.tasks.running.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.tasks.ended.wait_timeout_while(running, CLOSE_TIMEOUT, |running| *running > 0));
+        wait_until(Instant::now().checked_add(CLOSE_TIMEOUT), self.running.closed());
         let Some(runtime) = self.runtime.take() else { return };
         // Inside a runtime of the caller, waiting for another runtime is not allowed.
         match Handle::try_current() {
             Err(_) => runtime.shutdown_timeout(SHUTDOWN_TIMEOUT),
             Ok(_) => runtime.shutdown_background(),
         }
-    }
-}
-
-/// Returns the node behind a handle.
-pub(crate) fn node_runtime(handle: wraith_node_t) -> Outcome<Arc<NodeRuntime>> {
-    NODES.get(handle).map(|home| Arc::clone(&home.inner))
-}
-
-/// Converts the operating system's bytes to a path.
-pub(crate) fn path(bytes: &[u8]) -> Outcome<PathBuf> {
-    if bytes.is_empty() || bytes.contains(&0) {
-        return Err(Failure::input("a path is empty or has a NUL in it"));
-    }
-    Ok(PathBuf::from(OsStr::from_bytes(bytes)))
-}
-
-/// Parses a boolean field of an options struct.
-pub(crate) fn switch(value: u32) -> Outcome<bool> {
-    match value {
-        0 | 1 => Ok(value == 1),
-        _ => Err(Failure::input("an option that must be 0 or 1 has another value")),
     }
 }
 
@@ -190,7 +137,7 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
         .map_err(|error| Failure::new(WRAITH_OTHER, format!("cannot start threads: {error}")))?;
     let mut builder = Node::builder().runtime(runtime.handle().clone());
     if options.identity != 0 {
-        builder = builder.identity(identity(options.identity)?);
+        builder = builder.identity((*wraith_identity_t.get(options.identity)?).clone());
     }
     let (folder, server) =
         (call.field(options.state_folder)?, call.text_field(options.rendezvous)?);
@@ -211,21 +158,14 @@ fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<NodeRuntime> {
         builder.build()?
     };
     let stop = CancellationToken::new();
-    Ok(NodeRuntime { node, runtime: Some(runtime), tasks: Arc::default(), stop })
+    Ok(NodeRuntime { node, runtime: Some(runtime), running: watch::Sender::new(()), stop })
 }
 
 /// A node for tests that stores nothing and does no discovery.
 #[cfg(test)]
-pub(crate) fn isolated() -> Arc<NodeRuntime> {
-    let options = wraith_node_options_t {
-        struct_size: size_of::<wraith_node_options_t>(),
-        identity: 0,
-        state_folder: wraith_bytes_t::EMPTY,
-        rendezvous: wraith_bytes_t::EMPTY,
-        lan_off: 1,
-        dht: 0,
-    };
-    Arc::new(build(&crate::border::tests::call(), &options).unwrap())
+pub(crate) fn isolated() -> std::sync::Arc<NodeRuntime> {
+    let options = wraith_node_options_t { lan_off: 1, ..wraith_node_options_t::DEFAULT };
+    std::sync::Arc::new(build(&crate::border::tests::call(), &options).unwrap())
 }
 
 export!(
@@ -234,27 +174,19 @@ export!(
         call: &Call,
         options: Options<wraith_node_options_t>,
     ) -> Outcome<wraith_node_t> {
-        let options = options.unwrap_or(wraith_node_options_t {
-            struct_size: 0,
-            identity: 0,
-            state_folder: wraith_bytes_t::EMPTY,
-            rendezvous: wraith_bytes_t::EMPTY,
-            lan_off: 0,
-            dht: 0,
-        });
-        let inner = Arc::new(build(call, &options)?);
-        NODES.insert(NodeEntry { inner })
+        let options = options.unwrap_or(wraith_node_options_t::DEFAULT);
+        wraith_node_t.insert(build(call, &options)?)
     }
 
     /// Returns the NodeId: 32 bytes.
-    pub fn wraith_node_id(node: wraith_node_t, out: Buffer) -> Outcome {
-        out.write(node_runtime(node)?.node.id().as_bytes())
+    pub fn wraith_node_id(node: Object<wraith_node_t>, out: Buffer) -> Outcome {
+        out.write(node.node.id().as_bytes())
     }
 
     /// Adds a contact: `name` stands for the identity `node_id` (32 bytes), which listens at
     /// `address` (`HOST` or `HOST:PORT`; may be empty). The identity of a name is never replaced.
     pub fn wraith_node_add_contact(
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         name: Text,
         node_id: Array<WRAITH_NODE_ID_BYTES>,
         address: Text,
@@ -267,7 +199,7 @@ export!(
             "" => Vec::new(),
             text => vec![text.parse::<ContactAddress>().map_err(|error| input(&error))?],
         };
-        node_runtime(node)?.node.contacts().change::<_, Failure>(|book| {
+        node.node.contacts().change::<_, Failure>(|book| {
             book.add(&name, id).map_err(|error| input(&error))?;
             book.set_addresses(id, &addresses);
             Ok(())
@@ -279,8 +211,7 @@ export!(
     /// accept no more callers; raw connections stay open. Transfers and services that start later
     /// fail with `WRAITH_CANCELLED`. A program calls this before it ends; it may be called in a
     /// callback.
-    pub fn wraith_node_shutdown(node: wraith_node_t) -> Outcome {
-        let node = node_runtime(node)?;
+    pub fn wraith_node_shutdown(node: Object<wraith_node_t>) -> Outcome {
         node.stop.cancel();
         let closed = node.node.clone();
         node.wait_for(async move { closed.close().await })
@@ -290,6 +221,6 @@ export!(
     /// freed as well. Freeing the last of them waits for at most two seconds until the peers are
     /// notified.
     pub fn wraith_node_free(node: wraith_node_t) -> Outcome {
-        NODES.free(node)
+        wraith_node_t.free(node)
     }
 );

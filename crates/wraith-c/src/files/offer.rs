@@ -1,20 +1,16 @@
 //! Offering files by code or ticket, or to a contact.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use wraith::state::{Contact, ContactName};
-use wraith::{Offer, OfferBuilder, Payload};
+use wraith::{Node, Offer, OfferBuilder, Payload};
 
-use super::node::{NodeRuntime, node_runtime, path, wraith_node_t};
-use super::transfer::{
-    EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
-};
+use super::context::TransferContext;
+use super::node::wraith_node_t;
+use super::transfer::{self, Reports, wraith_transfer_t};
 use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
-use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
+use crate::options::{bind, millis, nonzero, path, set};
 use crate::status::{Failure, Outcome};
 
 /// The recipient of an offer.
@@ -59,49 +55,29 @@ pub struct wraith_offer_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_offer_options_t {}
 
-pub(crate) fn contact(node: &NodeRuntime, name: &str) -> Outcome<Contact> {
-    let name: ContactName = name.parse().map_err(|error: wraith::state::ContactNameError| {
-        Failure::input(format!("this cannot be a contact's name: {error}"))
-    })?;
-    let book = node.node.contacts().load().map_err(wraith::Error::from)?;
-    let contact = book.named(&name).cloned();
-    contact.ok_or_else(|| Failure::new(WRAITH_NOT_FOUND, format!("there is no contact {name}")))
-}
-
 fn apply(
     call: &Call,
     mut builder: OfferBuilder,
     options: &wraith_offer_options_t,
-    node: &NodeRuntime,
+    node: &Node,
 ) -> Outcome<OfferBuilder> {
     builder = match options.to {
         to if to == wraith_offer_to_t::WRAITH_OFFER_BY_CODE as u32 => builder.by_code(),
         to if to == wraith_offer_to_t::WRAITH_OFFER_BY_TICKET as u32 => builder.by_ticket(),
         to if to == wraith_offer_to_t::WRAITH_OFFER_TO_CONTACT as u32 => {
-            builder.to_contact(contact(node, call.text_field(options.contact)?)?)
+            builder.to_contact(node.contact(call.text_field(options.contact)?)?)
         }
         _ => return Err(Failure::input("an offer goes by code, by ticket or to a contact")),
     };
     builder = match options.receivers {
-        0 => builder,
         WRAITH_ANY_NUMBER => builder.any_number(),
-        receivers => builder.receivers(receivers),
+        receivers => builder.receivers(receivers.max(1)),
     };
-    let bind = call.text_field(options.bind)?;
-    if !bind.is_empty() {
-        let address: Result<SocketAddr, _> = bind.parse();
-        builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
-    }
-    if options.bytes_per_second > 0 {
-        builder = builder.rate(options.bytes_per_second);
-    }
-    if options.expires_s > 0 {
-        builder = builder.expires(Duration::from_secs(options.expires_s));
-    }
-    if options.timeout_ms > 0 {
-        builder = builder.timeout(Duration::from_millis(options.timeout_ms));
-    }
-    Ok(builder)
+    builder = set(builder, bind(call, options.bind)?, OfferBuilder::bind_to);
+    builder = set(builder, nonzero(options.bytes_per_second), OfferBuilder::rate);
+    let life = nonzero(options.expires_s).map(Duration::from_secs);
+    builder = set(builder, life, OfferBuilder::expires);
+    Ok(set(builder, millis(options.timeout_ms), OfferBuilder::timeout))
 }
 
 export!(
@@ -109,64 +85,30 @@ export!(
     /// show; no file content has been read by then. `options` and `callbacks` may be NULL.
     pub fn wraith_offer(
         call: &Call,
-        node: wraith_node_t,
+        node: Object<wraith_node_t>,
         paths: *const wraith_bytes_t,
         paths_count: usize,
         options: Options<wraith_offer_options_t>,
         callbacks: Options<wraith_callbacks_t>,
     ) -> Outcome<wraith_transfer_t> {
-        let node = node_runtime(node)?;
         let paths = call.slices(paths, paths_count)?;
         let paths = paths.into_iter().map(path).collect::<Outcome<Vec<_>>>()?;
         let callbacks = callbacks.map(Callbacks::new);
-        let shared = TransferContext::new(&node);
-        let forwarder = EventForwarder { shared: Arc::clone(&shared), node: node.node.clone() };
-        let mut builder = node.node.offer(Payload::paths(paths)).observer(Arc::new(forwarder));
+        let mut builder = node.node.offer(Payload::paths(paths));
         let mut progress_ms = 0;
         if let Some(options) = options {
-            builder = apply(call, builder, &options, &node)?;
+            builder = apply(call, builder, &options, &node.node)?;
             progress_ms = options.progress_ms;
         }
-        let offer = node.wait_for(builder.start())??;
-        let invitation = Invitation {
-            code: offer.code().map(ToString::to_string),
-            ticket: offer.ticket().map(ToString::to_string),
-            continues_for: offer.continues_for().iter().flat_map(|id| *id.as_bytes()).collect(),
-        };
-        shared.set_figures(offer.progress());
-        node.spawn(run(offer, Arc::clone(&shared), progress_ms));
-        insert(node, shared, callbacks, invitation)
+        let offer = Arc::new(node.wait_for(builder.start())??);
+        let reports = Reports { callbacks, events: offer.events(), progress_ms };
+        transfer::start(node, Some(Arc::clone(&offer)), reports, |shared| run(offer, shared))
     }
 );
 
-async fn run(offer: Offer, shared: Arc<TransferContext>, progress_ms: u64) {
-    let end_guard = EndGuard::new(Arc::clone(&shared));
-    let ended = drive(&shared, progress_ms, || offer.stop(), offer.finished()).await;
+async fn run(offer: Arc<Offer>, shared: Arc<TransferContext>) -> (Outcome, u64) {
+    shared.figures.set_reader(offer.progress());
+    let ended = shared.drive(|| offer.stop(), offer.finished()).await;
     let receivers = ended.as_ref().map_or(0, |sent| u64::from(sent.receivers));
-    let result = ended.and_then(|sent| sent.complete()).map_err(Failure::from);
-    end_guard.end(result, receivers);
-}
-
-/// Waits for the end of `work`, forwards a stop request, and reports progress every `progress_ms`.
-pub(super) async fn drive<T>(
-    shared: &TransferContext,
-    progress_ms: u64,
-    stop: impl Fn(),
-    work: impl Future<Output = T>,
-) -> T {
-    let period = Duration::from_millis(progress_ms.max(1));
-    let mut ticks = interval_at(Instant::now() + period, period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_stopped = false;
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            end = &mut work => return end,
-            () = shared.stop.cancelled(), if !is_stopped => {
-                stop();
-                is_stopped = true;
-            }
-            _ = ticks.tick(), if progress_ms > 0 => shared.queue_progress(),
-        }
-    }
+    (ended.and_then(|sent| sent.complete()).map_err(Failure::from), receivers)
 }

@@ -7,18 +7,6 @@ use crate::border::{OutPtr, Output, Plain};
 use crate::status::wraith_status_t::WRAITH_OK;
 use crate::status::{Failure, Outcome, wraith_status_t};
 
-/// The result for one message of a batch.
-pub(super) trait BatchResult: Plain {
-    fn new(status: wraith_status_t, number: u64, offset: usize, len: usize) -> Self;
-}
-
-/// Writes the index of the message that failed, if the caller wants it.
-pub(super) fn write_index(place: Option<&OutPtr<'_, usize>>, index: usize) {
-    if let Some(place) = place {
-        place.write(index);
-    }
-}
-
 /// Returns the bytes of all messages less the overhead of each.
 pub(super) fn opened_bytes(messages: &[&[u8]], overhead: usize) -> usize {
     let text_len = |message: &&[u8]| message.len().saturating_sub(overhead);
@@ -26,22 +14,24 @@ pub(super) fn opened_bytes(messages: &[&[u8]], overhead: usize) -> usize {
 }
 
 /// Writes the result of each message, and the texts one after the other: at most `most` bytes.
-pub(super) fn write_opened<E: Clone + Into<Failure>, R: BatchResult>(
+/// `result` makes a result of the status, the number, and the position of the text.
+pub(super) fn write_opened<E: Clone + Into<Failure>, R: Plain>(
     batch: &OpenedBatch<E>,
     most: usize,
     results: &[OutPtr<'_, R>],
     out: Output<'_>,
+    result: impl Fn(wraith_status_t, u64, usize, usize) -> R,
 ) -> Outcome {
     // Allocated at full size: a growing buffer would leave copies of the text behind.
     let mut texts = Zeroizing::new(Vec::with_capacity(most));
-    for (place, result) in results.iter().zip(batch.iter()) {
+    for (place, opened) in results.iter().zip(batch.iter()) {
         let offset = texts.len();
-        place.write(match result {
+        place.write(match opened {
             Ok((number, text)) => {
                 texts.extend_from_slice(text);
-                R::new(WRAITH_OK, number, offset, text.len())
+                result(WRAITH_OK, number, offset, text.len())
             }
-            Err(why) => R::new(why.into().status, 0, offset, 0),
+            Err(why) => result(why.into().status, 0, offset, 0),
         });
     }
     out.write(&texts)

@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use wraith_session::fragment::{PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter};
+use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::border::{Plain, export};
-use crate::random::generator;
 use crate::table::{Kind, Table};
 
 /// Minimum `room` for a message of several pieces, in bytes.
@@ -36,8 +36,8 @@ pub struct wraith_reassembly_limits_t {
 // SAFETY: integers.
 unsafe impl Plain for wraith_reassembly_limits_t {}
 
-static SPLITTERS: Table<Mutex<Splitter>> = Table::new(Kind::Splitter);
-static REASSEMBLERS: Table<Mutex<Reassembler>> = Table::new(Kind::Reassembler);
+static wraith_splitter_t: Table<Mutex<Splitter>> = Table::new(Kind::Splitter);
+static wraith_reassembler_t: Table<Mutex<Reassembler>> = Table::new(Kind::Reassembler);
 
 /// Replaces zeros by the default limits.
 fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
@@ -56,7 +56,7 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
 export!(
     /// Creates a splitter for one direction of a session.
     pub fn wraith_splitter_new() -> Outcome<wraith_splitter_t> {
-        SPLITTERS.add(Splitter::new(&mut *generator()?))
+        wraith_splitter_t.add(Splitter::new(&mut system_rng()?))
     }
 
     /// Splits `message` into pieces, written to `out` one after the other. Each piece is `room`
@@ -67,24 +67,22 @@ export!(
     /// A longer message needs a `room` of at least `WRAITH_PIECE_MIN` and may have at most 65535
     /// pieces, otherwise `WRAITH_INVALID_INPUT`.
     pub fn wraith_splitter_split(
-        splitter: wraith_splitter_t,
+        splitter: Locked<wraith_splitter_t>,
         message: Bytes,
         room: usize,
         out: Buffer,
     ) -> Outcome {
-        SPLITTERS.with(splitter, |splitter| {
-            // If the buffer is too small, no message id is used up.
-            let mut next = splitter.clone();
-            let pieces = Zeroizing::new(next.split(message, room)?);
-            out.write(&Zeroizing::new(pieces.concat()))?;
-            *splitter = next;
-            Ok(())
-        })
+        // If the buffer is too small, no message id is used up.
+        let mut next = splitter.clone();
+        let pieces = Zeroizing::new(next.split(message, room)?);
+        out.write(&Zeroizing::new(pieces.concat()))?;
+        *splitter = next;
+        Ok(())
     }
 
     /// Frees the splitter.
     pub fn wraith_splitter_free(splitter: wraith_splitter_t) -> Outcome {
-        SPLITTERS.free(splitter)
+        wraith_splitter_t.free(splitter)
     }
 
     /// Creates a reassembler for one direction of a session, with these limits. `limits` may be
@@ -92,7 +90,7 @@ export!(
     pub fn wraith_reassembler_new(
         limits: Options<wraith_reassembly_limits_t>,
     ) -> Outcome<wraith_reassembler_t> {
-        REASSEMBLERS.add(Reassembler::new(self::limits(limits)))
+        wraith_reassembler_t.add(Reassembler::new(self::limits(limits)))
     }
 
     /// Adds an opened piece. `*is_whole` is 1 if the piece completes a message, which is then in
@@ -102,27 +100,25 @@ export!(
     /// - `WRAITH_UNAUTHENTIC`: the bytes are no piece, or contradict other pieces of the message.
     /// - `WRAITH_EXHAUSTED`: the message is longer than the limit. It is discarded.
     pub fn wraith_reassembler_push(
-        reassembler: wraith_reassembler_t,
+        reassembler: Locked<wraith_reassembler_t>,
         piece: Bytes,
         out: Buffer,
         is_whole: Out<u32>,
     ) -> Outcome {
-        REASSEMBLERS.with(reassembler, |reassembler| {
-            out.room(reassembler.completed_len(piece).unwrap_or(0))?;
-            let message = reassembler.push(piece)?.map(Zeroizing::new);
-            is_whole.write(u32::from(message.is_some()));
-            out.write(message.as_deref().map_or(&[], |message| message))
-        })
+        out.room(reassembler.completed_len(piece).unwrap_or(0))?;
+        let message = reassembler.push(piece)?.map(Zeroizing::new);
+        is_whole.write(u32::from(message.is_some()));
+        out.write(message.as_deref().map_or(&[], |message| message))
     }
 
     /// Returns the bytes held for incomplete messages, with 64 more per piece.
-    pub fn wraith_reassembler_held(reassembler: wraith_reassembler_t) -> Outcome<usize> {
-        REASSEMBLERS.with(reassembler, |reassembler| Ok(reassembler.held_bytes()))
+    pub fn wraith_reassembler_held(reassembler: Locked<wraith_reassembler_t>) -> Outcome<usize> {
+        Ok(reassembler.held_bytes())
     }
 
     /// Frees the reassembler and wipes its buffers.
     pub fn wraith_reassembler_free(reassembler: wraith_reassembler_t) -> Outcome {
-        REASSEMBLERS.free(reassembler)
+        wraith_reassembler_t.free(reassembler)
     }
 );
 

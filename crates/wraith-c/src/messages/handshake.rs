@@ -5,16 +5,16 @@ use std::sync::Mutex;
 use wraith_crypto::NodeId;
 use wraith_session::{
     HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, Protocol, ReadOutcome, StaticKey,
+    system_rng,
 };
 use zeroize::Zeroizing;
 
 use super::session::{self, wraith_session_t};
 use crate::border::{Call, Plain, export};
 use crate::bytes::wraith_bytes_t;
-use crate::files::node::switch;
-use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
-use crate::status::wraith_status_t::{WRAITH_INVALID_STATE, WRAITH_NOT_FOUND, WRAITH_REPLAYED};
+use crate::identity::wraith_identity_t;
+use crate::options::{set, switch};
+use crate::status::wraith_status_t::{WRAITH_INVALID_STATE, WRAITH_REPLAYED};
 use crate::status::{Failure, Outcome};
 use crate::table::{Kind, Table};
 
@@ -72,7 +72,7 @@ pub struct wraith_handshake_options_t {
 // SAFETY: integers, and pointers with lengths.
 unsafe impl Plain for wraith_handshake_options_t {}
 
-static HANDSHAKES: Table<Mutex<Handshake>> = Table::new(Kind::Handshake);
+static wraith_handshake_t: Table<Mutex<Handshake>> = Table::new(Kind::Handshake);
 
 /// Reads an optional key of the caller.
 fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
@@ -97,29 +97,21 @@ fn start(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Handshake
     let local_key = key(call, options.local_key)?.map(Zeroizing::new);
     let has_identity = options.identity != 0;
     builder = match (has_identity, local_key) {
-        (true, None) => builder.local(&StaticKey::of(&identity(options.identity)?)),
+        (true, None) => builder.local(&StaticKey::of(&*wraith_identity_t.get(options.identity)?)),
         (false, Some(key)) => builder.local(&StaticKey::from_secret(key)),
         (false, None) => builder,
         (true, Some(_)) => {
             return Err(Failure::input("an identity and a key in place of one are both given"));
         }
     };
-    let peer = key(call, options.peer)?;
-    if let Some(peer) = peer {
-        builder = builder.peer(NodeId(peer));
-    }
-    if let Some(key) = key(call, options.remote_key)? {
-        builder = builder.remote(key);
-    }
-    if let Some(psk) = key(call, options.psk)? {
-        builder = builder.psk(Zeroizing::new(psk));
-    }
-    Ok(builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?)
+    builder = set(builder, key(call, options.peer)?.map(NodeId), HandshakeBuilder::peer);
+    builder = set(builder, key(call, options.remote_key)?, HandshakeBuilder::remote);
+    let psk = key(call, options.psk)?.map(Zeroizing::new);
+    builder = set(builder, psk, HandshakeBuilder::psk);
+    Ok(builder.prologue(call.field(options.prologue)?).start(&mut system_rng()?)?)
 }
 
-fn unknown() -> Failure {
-    Failure::new(WRAITH_NOT_FOUND, "the other side has not sent it yet")
-}
+const UNKNOWN: &str = "the other side has not sent it yet";
 
 export!(
     /// Starts a handshake and generates the ephemeral keys of this side.
@@ -128,41 +120,37 @@ export!(
         options: Options<wraith_handshake_options_t>,
     ) -> Outcome<wraith_handshake_t> {
         let options = options.ok_or_else(|| Failure::input("a handshake needs options"))?;
-        HANDSHAKES.add(start(call, &options)?)
+        wraith_handshake_t.add(start(call, &options)?)
     }
 
     /// Returns the next step: a `wraith_turn_t`.
-    pub fn wraith_handshake_turn(handshake: wraith_handshake_t) -> Outcome<u32> {
-        HANDSHAKES.with(handshake, |side| {
-            let turn = match (side.is_finished(), side.is_my_turn()) {
-                (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
-                (false, true) => wraith_turn_t::WRAITH_TURN_WRITE,
-                (false, false) => wraith_turn_t::WRAITH_TURN_READ,
-            };
-            Ok(turn as u32)
-        })
+    pub fn wraith_handshake_turn(handshake: Locked<wraith_handshake_t>) -> Outcome<u32> {
+        let turn = match (handshake.is_finished(), handshake.is_my_turn()) {
+            (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
+            (false, true) => wraith_turn_t::WRAITH_TURN_WRITE,
+            (false, false) => wraith_turn_t::WRAITH_TURN_READ,
+        };
+        Ok(turn as u32)
     }
 
     /// Returns the length of the next message with a payload of `payload_len` bytes. Changes
     /// nothing.
     pub fn wraith_handshake_write_len(
-        handshake: wraith_handshake_t,
+        handshake: Locked<wraith_handshake_t>,
         payload_len: usize,
     ) -> Outcome<usize> {
-        HANDSHAKES.with(handshake, |side| Ok(side.written_len(payload_len)?))
+        Ok(handshake.written_len(payload_len)?)
     }
 
     /// Writes the next message. The protection of the payload depends on pattern and message; the
     /// first payload of XX is sent in the clear.
     pub fn wraith_handshake_write(
-        handshake: wraith_handshake_t,
+        handshake: Locked<wraith_handshake_t>,
         payload: Bytes,
         out: Buffer,
     ) -> Outcome {
-        HANDSHAKES.with(handshake, |side| {
-            out.room(side.written_len(payload.len())?)?;
-            out.write(&side.write(payload)?)
-        })
+        out.room(handshake.written_len(payload.len())?)?;
+        out.write(&handshake.write(payload)?)
     }
 
     /// Reads the next message of the other side and returns its payload, which may be empty.
@@ -171,59 +159,64 @@ export!(
     /// - `WRAITH_REPLAYED`: this is a repetition of the previous message. Answer it with
     ///   `wraith_handshake_repeat`.
     pub fn wraith_handshake_read(
-        handshake: wraith_handshake_t,
+        handshake: Locked<wraith_handshake_t>,
         message: Bytes,
         out: Buffer,
     ) -> Outcome {
-        HANDSHAKES.with(handshake, |side| {
-            out.room(side.payload_len(message.len()))?;
-            let ReadOutcome::Payload(payload) = side.read(message)? else {
-                return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
-            };
-            out.write(&Zeroizing::new(payload))
-        })
+        out.room(handshake.payload_len(message.len()))?;
+        let ReadOutcome::Payload(payload) = handshake.read(message)? else {
+            return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
+        };
+        out.write(&Zeroizing::new(payload))
     }
 
     /// Returns the last written message again.
-    pub fn wraith_handshake_repeat(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
+    pub fn wraith_handshake_repeat(handshake: Locked<wraith_handshake_t>, out: Buffer) -> Outcome {
         let nothing = || Failure::new(WRAITH_INVALID_STATE, "nothing was written yet");
-        HANDSHAKES.with(handshake, |side| out.write(side.repeat().ok_or_else(nothing)?))
+        out.write(handshake.repeat().ok_or_else(nothing)?)
     }
 
     /// Returns the transcript hash: equal on both sides, and different in any two handshakes.
     /// Complete at the end of the handshake.
-    pub fn wraith_handshake_hash(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES.with(handshake, |side| out.write(side.hash()))
+    pub fn wraith_handshake_hash(handshake: Locked<wraith_handshake_t>, out: Buffer) -> Outcome {
+        out.write(handshake.hash())
     }
 
     /// Returns the other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is
     /// unknown.
-    pub fn wraith_handshake_remote_key(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES.with(handshake, |side| out.write(&side.remote_key().ok_or_else(unknown)?))
+    pub fn wraith_handshake_remote_key(
+        handshake: Locked<wraith_handshake_t>,
+        out: Buffer,
+    ) -> Outcome {
+        out.write_found(handshake.remote_key(), UNKNOWN)
     }
 
     /// Returns the other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before
     /// that, and for a side without an identity.
-    pub fn wraith_handshake_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES.with(handshake, |side| out.write(side.peer().ok_or_else(unknown)?.as_bytes()))
+    pub fn wraith_handshake_peer(handshake: Locked<wraith_handshake_t>, out: Buffer) -> Outcome {
+        out.write_found(handshake.peer().map(|id| id.0), UNKNOWN)
     }
 
     /// Returns the NodeId (32 bytes) that the other side claims; `WRAITH_NOT_FOUND` until it has
     /// sent one. A claim proves nothing: the first message of IK and IX can be replayed, and anyone
     /// can make that of IX. The first message of the resulting session that opens proves the claim.
-    pub fn wraith_handshake_claimed_peer(handshake: wraith_handshake_t, out: Buffer) -> Outcome {
-        HANDSHAKES
-            .with(handshake, |side| out.write(side.claimed_peer().ok_or_else(unknown)?.as_bytes()))
+    pub fn wraith_handshake_claimed_peer(
+        handshake: Locked<wraith_handshake_t>,
+        out: Buffer,
+    ) -> Outcome {
+        out.write_found(handshake.claimed_peer().map(|id| id.0), UNKNOWN)
     }
 
     /// Returns the session, once, when the handshake is complete. The handshake remains valid, to
     /// answer a repeated message.
-    pub fn wraith_handshake_session(handshake: wraith_handshake_t) -> Outcome<wraith_session_t> {
-        session::insert(HANDSHAKES.with(handshake, |side| Ok(side.split()?))?)
+    pub fn wraith_handshake_session(
+        handshake: Locked<wraith_handshake_t>,
+    ) -> Outcome<wraith_session_t> {
+        session::insert(handshake.split()?)
     }
 
     /// Frees the handshake and wipes its secrets. Its session remains valid.
     pub fn wraith_handshake_free(handshake: wraith_handshake_t) -> Outcome {
-        HANDSHAKES.free(handshake)
+        wraith_handshake_t.free(handshake)
     }
 );

@@ -2,11 +2,11 @@
 
 use wraith_crypto::NodeId;
 use wraith_session::sealed_box::{self, SEALED_BOX_OVERHEAD};
+use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
 use crate::border::export;
-use crate::identity::{self, WRAITH_NODE_ID_BYTES, wraith_identity_t};
-use crate::random::generator;
+use crate::identity::{WRAITH_NODE_ID_BYTES, wraith_identity_t};
 
 /// Overhead of a box over its text, in bytes.
 pub const WRAITH_SEALED_BOX_OVERHEAD: usize = 65;
@@ -23,18 +23,18 @@ export!(
         out: Buffer,
     ) -> Outcome {
         out.room(text.len().saturating_add(SEALED_BOX_OVERHEAD))?;
-        out.write(&sealed_box::seal(&mut *generator()?, &NodeId(*node_id), context, text)?)
+        out.write(&sealed_box::seal(&mut system_rng()?, &NodeId(*node_id), context, text)?)
     }
 
     /// Opens a box. Its text is `sealed_len - WRAITH_SEALED_BOX_OVERHEAD` bytes.
     pub fn wraith_sealed_box_open(
-        identity: wraith_identity_t,
+        identity: Object<wraith_identity_t>,
         context: Bytes,
         sealed: Bytes,
         out: Buffer,
     ) -> Outcome {
         out.room(sealed.len().saturating_sub(SEALED_BOX_OVERHEAD))?;
-        let text = sealed_box::open(&identity::identity(identity)?, context, sealed)?;
+        let text = sealed_box::open(&identity, context, sealed)?;
         out.write(&Zeroizing::new(text))
     }
 );

@@ -8,33 +8,27 @@ use std::sync::Arc;
 
 use wraith_session::ratchet::{OVERHEAD_BYTES, PreKeyBundle, PreKeys, Ratchet};
 use wraith_session::vault::{FileVault, KeyVault, is_record_name};
-use wraith_session::{Session, StoreError};
-use zeroize::Zeroizing;
+use wraith_session::{Session, StoreError, system_rng};
 
-use super::prekeys::{self, PREKEYS, wraith_prekeys_t};
-use super::ratchet::{RATCHETS, wraith_ratchet_t};
-use super::session::{self, SESSIONS, wraith_session_t};
+use super::prekeys::{self, wraith_prekeys_t};
+use super::ratchet::{add_started, wraith_ratchet_t};
+use super::session::{self, wraith_session_t};
 use crate::border::{CallersVault, export, wraith_vault_callbacks_t};
-use crate::files::node::path;
-use crate::identity::{identity, wraith_identity_t};
-use crate::random::generator;
-use crate::status::{Failure, Outcome};
+use crate::identity::wraith_identity_t;
+use crate::options::path;
+use crate::status::Failure;
 use crate::table::{Kind, Table};
 
 /// A vault.
 pub type wraith_vault_t = u64;
 
-static VAULTS: Table<Arc<dyn KeyVault>> = Table::new(Kind::Vault);
-
-fn vault(handle: wraith_vault_t) -> Outcome<Arc<dyn KeyVault>> {
-    VAULTS.get(handle).map(|vault| vault.as_ref().clone())
-}
+static wraith_vault_t: Table<Arc<dyn KeyVault>> = Table::new(Kind::Vault);
 
 export!(
     /// Opens the vault in a folder; creates the folder if it is missing. Its records are encrypted
     /// only if the disk is. One process at a time owns it.
     pub fn wraith_vault_folder(folder: Bytes) -> Outcome<wraith_vault_t> {
-        VAULTS.insert(Arc::new(FileVault::open(path(folder)?)?))
+        wraith_vault_t.insert(Arc::new(FileVault::open(path(folder)?)?))
     }
 
     /// Creates a vault from callbacks. `store`, `load` and `remove` are mandatory.
@@ -43,7 +37,7 @@ export!(
     ) -> Outcome<wraith_vault_t> {
         let vault = callbacks.and_then(CallersVault::new);
         let vault = vault.ok_or_else(|| Failure::input("a vault needs store, load and remove"))?;
-        VAULTS.insert(Arc::new(vault))
+        wraith_vault_t.insert(Arc::new(vault))
     }
 
     /// Keeps a session in a vault from now on, under an unused name of 1 to 64 characters (a-z,
@@ -55,65 +49,68 @@ export!(
     /// killed at any moment and the session is loaded again, it uses no number twice and opens no
     /// message twice.
     pub fn wraith_session_keep(
-        session: wraith_session_t,
-        vault: wraith_vault_t,
+        session: Locked<wraith_session_t>,
+        vault: Object<wraith_vault_t>,
         name: Text,
     ) -> Outcome {
-        let vault = self::vault(vault)?;
-        SESSIONS.with(session, |entry| Ok(entry.session.keep(vault, name)?))
+        Ok(session.session.keep((*vault).clone(), name)?)
     }
 
     /// Loads the session stored under this name. `WRAITH_NOT_FOUND` if there is none,
     /// `WRAITH_CONFLICT` if the vault detects that it was rolled back.
-    pub fn wraith_session_load(vault: wraith_vault_t, name: Text) -> Outcome<wraith_session_t> {
-        session::insert(Session::load(self::vault(vault)?, name)?)
+    pub fn wraith_session_load(
+        vault: Object<wraith_vault_t>,
+        name: Text,
+    ) -> Outcome<wraith_session_t> {
+        session::insert(Session::load((*vault).clone(), name)?)
     }
 
     /// Generates prekeys of an identity and keeps them in a vault under an unused name, with
     /// `one_time` one-time prekeys. `WRAITH_CONFLICT` if the name is in use. That a bundle was
     /// handed out, or a prekey used, is recorded in the vault before the call returns any output.
     pub fn wraith_prekeys_generate_in_vault(
-        vault: wraith_vault_t,
+        vault: Object<wraith_vault_t>,
         name: Text,
-        identity: wraith_identity_t,
+        identity: Object<wraith_identity_t>,
         one_time: usize,
     ) -> Outcome<wraith_prekeys_t> {
-        let mut prekeys = prekeys::generate(identity, one_time)?;
-        prekeys.keep(self::vault(vault)?, name)?;
-        PREKEYS.add(prekeys)
+        let mut prekeys = prekeys::generate(&identity, one_time)?;
+        prekeys.keep((*vault).clone(), name)?;
+        wraith_prekeys_t.add(prekeys)
     }
 
     /// Moves prekeys from memory into a vault, as `wraith_session_keep` does. If that fails, they
     /// stay in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
     /// `wraith_vault_remove` removes it.
     pub fn wraith_prekeys_keep(
-        prekeys: wraith_prekeys_t,
-        vault: wraith_vault_t,
+        prekeys: Locked<wraith_prekeys_t>,
+        vault: Object<wraith_vault_t>,
         name: Text,
     ) -> Outcome {
-        let vault = self::vault(vault)?;
-        PREKEYS.with(prekeys, |prekeys| Ok(prekeys.keep(vault, name)?))
+        Ok(prekeys.keep((*vault).clone(), name)?)
     }
 
     /// Loads the prekeys stored under this name; fails as `wraith_session_load` does.
-    pub fn wraith_prekeys_load(vault: wraith_vault_t, name: Text) -> Outcome<wraith_prekeys_t> {
-        PREKEYS.add(PreKeys::load(self::vault(vault)?, name)?)
+    pub fn wraith_prekeys_load(
+        vault: Object<wraith_vault_t>,
+        name: Text,
+    ) -> Outcome<wraith_prekeys_t> {
+        wraith_prekeys_t.add(PreKeys::load((*vault).clone(), name)?)
     }
 
     /// Like `wraith_ratchet_initiate`, but keeps the conversation in a vault from the start, under
     /// an unused name. `WRAITH_CONFLICT` if the name is in use. Each change by encryption or
     /// decryption is in the vault before the call returns. If the vault fails, nothing has changed.
     pub fn wraith_ratchet_initiate_in_vault(
-        vault: wraith_vault_t,
+        vault: Object<wraith_vault_t>,
         name: Text,
-        identity: wraith_identity_t,
+        identity: Object<wraith_identity_t>,
         bundle: Bytes,
     ) -> Outcome<wraith_ratchet_t> {
         let bundle = PreKeyBundle::decode(bundle)?;
-        let (vault, identity) = (self::vault(vault)?, self::identity(identity)?);
-        let mut ratchet = Ratchet::initiate(&mut *generator()?, &identity, &bundle)?;
-        ratchet.keep(vault, name)?;
-        RATCHETS.add(ratchet)
+        let mut ratchet = Ratchet::initiate(&mut system_rng()?, &identity, &bundle)?;
+        ratchet.keep((*vault).clone(), name)?;
+        wraith_ratchet_t.add(ratchet)
     }
 
     /// Like `wraith_ratchet_respond`, but keeps the conversation in a vault from the start. The
@@ -128,42 +125,40 @@ export!(
     /// or `WRAITH_REPLAYED`, pass the message to `wraith_ratchet_decrypt` of the conversation of
     /// that name.
     pub fn wraith_ratchet_respond_in_vault(
-        vault: wraith_vault_t,
+        vault: Object<wraith_vault_t>,
         name: Text,
-        identity: wraith_identity_t,
-        prekeys: wraith_prekeys_t,
+        identity: Object<wraith_identity_t>,
+        prekeys: Locked<wraith_prekeys_t>,
         aad: Bytes,
         message: Bytes,
         out: Buffer,
         ratchet: Out<wraith_ratchet_t>,
     ) -> Outcome {
         out.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
-        let (vault, identity) = (self::vault(vault)?, self::identity(identity)?);
-        PREKEYS.with(prekeys, |prekeys| {
-            let (started, text) =
-                Ratchet::respond_in_vault(vault, name, &identity, prekeys, aad, message)?;
-            let text = Zeroizing::new(text);
-            ratchet.write(RATCHETS.add(started)?);
-            out.write(&text)
-        })
+        let vault = (*vault).clone();
+        let started =
+            Ratchet::respond_in_vault(vault, name, &identity, &mut prekeys, aad, message)?;
+        add_started(started, ratchet, out)
     }
 
     /// Moves a conversation from memory into a vault, as `wraith_session_keep` does. If that fails,
     /// it stays in memory. After `WRAITH_VAULT_FAILED` a record may exist all the same;
     /// `wraith_vault_remove` removes it.
     pub fn wraith_ratchet_keep(
-        ratchet: wraith_ratchet_t,
-        vault: wraith_vault_t,
+        ratchet: Locked<wraith_ratchet_t>,
+        vault: Object<wraith_vault_t>,
         name: Text,
     ) -> Outcome {
-        let vault = self::vault(vault)?;
-        RATCHETS.with(ratchet, |ratchet| Ok(ratchet.keep(vault, name)?))
+        Ok(ratchet.keep((*vault).clone(), name)?)
     }
 
     /// Loads the conversation stored under this name; fails as `wraith_session_load` does. If two
     /// processes load it, one of them fails with `WRAITH_CONFLICT` before it returns any output.
-    pub fn wraith_ratchet_load(vault: wraith_vault_t, name: Text) -> Outcome<wraith_ratchet_t> {
-        RATCHETS.add(Ratchet::load(self::vault(vault)?, name)?)
+    pub fn wraith_ratchet_load(
+        vault: Object<wraith_vault_t>,
+        name: Text,
+    ) -> Outcome<wraith_ratchet_t> {
+        wraith_ratchet_t.add(Ratchet::load((*vault).clone(), name)?)
     }
 
     /// Removes the record of this name, if there is one. Free the object stored under it first.
@@ -171,11 +166,11 @@ export!(
         if !is_record_name(name) {
             return Err(StoreError::Name.into());
         }
-        Ok(self::vault(vault)?.delete(name)?)
+        Ok(wraith_vault_t.get(vault)?.delete(name)?)
     }
 
     /// Frees the handle. The vault stays open while an object is kept in it.
     pub fn wraith_vault_free(vault: wraith_vault_t) -> Outcome {
-        VAULTS.free(vault)
+        wraith_vault_t.free(vault)
     }
 );

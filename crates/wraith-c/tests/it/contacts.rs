@@ -12,6 +12,7 @@ use wraith_c::files::node::*;
 use wraith_c::files::offer::*;
 use wraith_c::files::transfer::*;
 use wraith_c::status::wraith_status_t::{self, *};
+use wraith_c::waiting::WRAITH_FOREVER;
 
 fn bytes(text: &str) -> wraith_bytes_t {
     wraith_bytes_t { data: text.as_ptr(), len: text.len() }

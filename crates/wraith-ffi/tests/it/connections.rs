@@ -30,7 +30,10 @@ async fn serve(node: &Node, callers: Callers) -> Result<Arc<Service>, WraithErro
 }
 
 async fn connect(node: &Node, to: ServiceAddress) -> Result<Arc<Connection>, WraithError> {
-    within(node.connect(to, ConnectOptions { timeout: Some(Duration::from_secs(1)) })).await
+    within(
+        node.connect(to, ConnectOptions { timeout: Some(Duration::from_secs(1)), shared: false }),
+    )
+    .await
 }
 
 /// Returns a service by ticket and both ends of a connection to it.
@@ -189,4 +192,23 @@ async fn what_leads_to_no_service_is_an_error_with_its_kind() {
     within(service.shutdown()).await;
     let found = connect(&one, source(&service.ticket().unwrap())).await;
     assert!(matches!(found, Err(WraithError::NotFound(_))));
+}
+
+#[tokio::test]
+async fn callers_of_a_service_can_share_one_connection() {
+    let (service, caller) = (serve(&node(), Callers::Ticket).await.unwrap(), node());
+    let connect = || {
+        let to = ServiceAddress::Source { source: service.ticket().unwrap() };
+        let timeout = Some(Duration::from_secs(1));
+        within(caller.connect(to, ConnectOptions { timeout, shared: true }))
+    };
+    let (accepted, first) = tokio::join!(within(service.accept()), connect());
+    let (accepted, second) = (accepted.unwrap().unwrap(), connect().await.unwrap());
+    for (connection, text) in [(first.unwrap(), "one"), (second, "two")] {
+        let asking = within(connection.open_stream()).await.unwrap();
+        within(asking.write(text.into())).await.unwrap();
+        asking.finish().unwrap();
+        let asked = within(accepted.accept_stream()).await.unwrap();
+        assert_eq!(within(asked.read_to_end(3)).await.unwrap(), text.as_bytes());
+    }
 }

@@ -13,6 +13,7 @@ use super::source::AcceptOptions;
 use crate::engine::consent::{Consent, PendingOffer};
 use crate::error::Error;
 use crate::event::{Observer, OfferInfo};
+use crate::event_publisher::Events;
 
 /// A search for the sender and its offer. Drop stops it.
 #[derive(Debug)]
@@ -29,6 +30,12 @@ impl OfferRequest {
         transfer: Option<Transfer>,
     ) -> Self {
         Self { consent, asked, transfer }
+    }
+
+    /// Returns a stream of the events of the search and of the transfer ([`Transfer::events`]);
+    /// `None` once [`Self::incoming`] has returned the offer, which owns the transfer.
+    pub fn events(&self) -> Option<Events> {
+        self.transfer.as_ref().map(Transfer::events)
     }
 
     /// Returns the offer. Cancel-safe.

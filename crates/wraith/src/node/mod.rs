@@ -29,7 +29,10 @@ use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::paths::{PathSettings, SharedSockets};
 use crate::route::{Route, Routes};
 use crate::service::Pool;
-use crate::state::{ContactStore, DhtNodes, HandshakeLogFile, LastSeen, SpentCodes, StateDir};
+use crate::state::{
+    Contact, ContactNameError, ContactStore, DhtNodes, HandshakeLogFile, LastSeen, SpentCodes,
+    StateDir,
+};
 
 /// All local addresses, IPv4 and IPv6, on a port chosen by the system.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -154,6 +157,20 @@ impl Node {
     /// Returns the store of contacts.
     pub fn contacts(&self) -> ContactStore {
         self.0.state.contacts()
+    }
+
+    /// Returns the contact of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] if no contact can have this name; [`ErrorKind::NotFound`] if none
+    /// has it; the contacts cannot be read.
+    pub fn contact(&self, name: &str) -> Result<Contact, Error> {
+        let invalid =
+            |error: ContactNameError| Error::new(ErrorKind::InvalidInput, error.to_string());
+        let parsed = name.parse().map_err(invalid)?;
+        let missing =
+            || Error::new(ErrorKind::NotFound, format!("there is no contact named {name}"));
+        self.contacts().load()?.named(&parsed).cloned().ok_or_else(missing)
     }
 
     /// Returns the persistent state of this node.

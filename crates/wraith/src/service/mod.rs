@@ -23,10 +23,12 @@ mod shared_stream;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use wraith_crypto::kdf;
 use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, Code, PlaceError, PlaceName, Ticket};
@@ -45,6 +47,8 @@ pub use self::shared_stream::{ReadToEndError, SharedStream};
 
 /// Maximum length of a service's name in bytes.
 const NAME_BYTES_MAX: usize = 255;
+/// How long [`Service::close`] waits, if the end hangs.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// Configures a [`Service`].
 #[must_use = "the service does nothing before start()"]
@@ -180,10 +184,11 @@ pub struct Service {
     address: SocketAddr,
     places: Vec<PlaceName>,
     missing: Vec<(PlaceName, PlaceError)>,
-    connections: Receiver<Connection>,
+    /// Locked while a call waits for the next connection.
+    connections: Mutex<Receiver<Connection>>,
     queue: Arc<callers::CallerQueue>,
-    /// The end of the service also closes the connections that it returned.
-    closes_all: Arc<AtomicBool>,
+    /// Cancelled by [`Self::close`]: the end also closes the connections that were returned.
+    closed: CancellationToken,
     task: Task<()>,
 }
 
@@ -221,15 +226,31 @@ impl Service {
         self.task.events()
     }
 
-    /// Returns the next connection of an invited peer. `None`: the node was closed
-    /// ([`Node::close`]), or no code is valid any more and no peer has used one; the last event
-    /// ([`Self::events`]) has the reason. Cancel-safe.
-    pub async fn accept(&mut self) -> Option<Connection> {
+    /// Returns the next connection of an invited peer. `None`: the service or the node was closed
+    /// ([`Self::close`], [`Node::close`]), or no code is valid any more and no peer has used one. The
+    /// last event ([`Self::events`]) has the reason. Cancel-safe. Concurrent calls take turns.
+    pub async fn accept(&self) -> Option<Connection> {
+        let mut connections = self.connections.lock().await;
         loop {
-            let connection = self.connections.recv().await?;
+            let connection = tokio::select! {
+                biased;
+                () = self.closed.cancelled() => None,
+                connection = connections.recv() => connection,
+            }?;
             if self.queue.leave(&connection) {
                 return Some(connection);
             }
+        }
+    }
+
+    /// Like [`Self::accept`]. Returns `None` only after [`Self::close`] or [`Node::close`].
+    ///
+    /// # Errors
+    /// As [`Self::finished`].
+    pub async fn try_accept(&self) -> Result<Option<Connection>, Error> {
+        match self.accept().await {
+            None if !self.closed.is_cancelled() => self.finished().await.map(|()| None),
+            accepted => Ok(accepted),
         }
     }
 
@@ -244,9 +265,10 @@ impl Service {
 
     /// Ends the service gracefully. Accepts no more callers, delivers the finished streams of its
     /// connections, also of those that [`Self::accept`] returned, closes these connections, and
-    /// waits for that, at most 3 s.
-    pub async fn close(self) {
-        self.closes_all.store(true, Ordering::Release);
-        drop(self.task.cancel().await);
+    /// waits for that, at most 3 s. Dropping the future ends only the wait.
+    pub async fn close(&self) {
+        self.closed.cancel();
+        self.task.stop();
+        let _ = timeout(CLOSE_WAIT, self.task.finished()).await;
     }
 }

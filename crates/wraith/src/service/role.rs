@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::ContactPair;
 use wraith_discovery::record::{TicketRecord, publish_ticket};
@@ -102,17 +102,18 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         }
     }
     let address = role.paths.endpoint().local_addr();
-    let closes_all = Arc::new(AtomicBool::new(false));
+    let closed = CancellationToken::new();
     let (runtime, stop) = (role.node.runtime().clone(), shared.token.clone());
-    let graceful = Arc::clone(&closes_all);
+    let graceful = closed.clone();
     let work = async move {
         let result = role::run(&mut role, &stop).await.and_then(|result| result);
-        role.end(presence, graceful.load(Ordering::Acquire)).await;
+        role.end(presence, graceful.is_cancelled()).await;
         result
     };
     let task = Task::spawn(&runtime, shared, work);
     let Shown { ticket, code, places, missing } = shown;
-    Ok(Service { ticket, code, address, places, missing, connections, queue, closes_all, task })
+    let connections = connections.into();
+    Ok(Service { ticket, code, address, places, missing, connections, queue, closed, task })
 }
 
 /// What the user of a service can show or check.

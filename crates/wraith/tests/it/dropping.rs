@@ -203,7 +203,7 @@ async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
             drop(offer);
         }
         _ => {
-            let mut service = sending.serve().start().await.unwrap();
+            let service = sending.serve().start().await.unwrap();
             let connection =
                 within(receiving.connect(service.ticket().unwrap().clone()).open()).await.unwrap();
             let accepted = tokio::time::timeout(moment, service.accept()).await;
@@ -248,7 +248,7 @@ fn handles_can_be_dropped_outside_of_any_runtime() {
         let asking = node().fetch(ticket, folder.path().join("to")).request_offer();
         let listener =
             within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
-        let mut service = node().serve().start().await.unwrap();
+        let service = node().serve().start().await.unwrap();
         let connection =
             within(node().connect(service.ticket().unwrap().clone()).open()).await.unwrap();
         let accepted = within(service.accept()).await.unwrap();

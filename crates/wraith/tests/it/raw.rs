@@ -14,7 +14,7 @@ use crate::support::{LOOPBACK, carries, node, noise, nowhere, soon, until, withi
 
 /// Returns both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
-    let mut service = serving.serve().start().await.unwrap();
+    let service = serving.serve().start().await.unwrap();
     let open = connecting.connect(service.ticket().unwrap().clone()).open();
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
     (service, accepted.unwrap(), opened.unwrap())
@@ -76,7 +76,7 @@ async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
 
 #[tokio::test]
 async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
-    let mut service = node().serve().start().await.unwrap();
+    let service = node().serve().start().await.unwrap();
     let ticket = service.ticket().unwrap().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec()).of_service();
@@ -127,7 +127,7 @@ async fn a_dropped_service_keeps_its_connections_and_accepts_no_new_ones() {
 
 #[tokio::test]
 async fn several_callers_are_taken_in_one_after_the_other() {
-    let mut service = node().serve().start().await.unwrap();
+    let service = node().serve().start().await.unwrap();
     let callers = [node(), node(), node()];
     let mut opened = Vec::new();
     for caller in &callers {
@@ -151,7 +151,7 @@ async fn several_callers_are_taken_in_one_after_the_other() {
 
 #[tokio::test]
 async fn silent_strangers_do_not_block_callers() {
-    let mut service = node().serve().bind_to(LOOPBACK).start().await.unwrap();
+    let service = node().serve().bind_to(LOOPBACK).start().await.unwrap();
     let ticket = service.ticket().unwrap().clone();
     let accepting = tokio::spawn(async move { (service.accept().await, service) });
     let stranger = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
@@ -184,7 +184,7 @@ async fn a_service_that_is_started_again_keeps_its_ticket() {
     drop(first);
     let again = ticket.addresses()[0];
     within(until(|| std::net::UdpSocket::bind(again).is_ok())).await;
-    let mut second = start(again).await;
+    let second = start(again).await;
     assert_eq!(second.ticket().unwrap().to_string(), ticket.to_string());
     let connecting = node();
     let open = connecting.connect(ticket).open();

@@ -40,7 +40,7 @@ fn every_future_can_be_sent(
     transfer: Transfer,
     invitation: Invitation,
     mut listener: Listener,
-    mut service: Service,
+    service: Service,
     connection: Connection,
     mut events: Events,
     ticket: Ticket,
@@ -108,7 +108,7 @@ fn a_transfer_by_code_works_on_either_runtime() {
 fn raw_connections_work_on_either_runtime() {
     for runtime in both() {
         runtime.block_on(async {
-            let mut service = node().serve().start().await.unwrap();
+            let service = node().serve().start().await.unwrap();
             let opened =
                 within(node().connect(service.ticket().unwrap().clone()).open()).await.unwrap();
             let accepted = within(service.accept()).await.unwrap();

@@ -24,7 +24,7 @@ use crate::support::{
 };
 
 /// Accepts a connection, answers its only stream with what came, and returns the peer.
-async fn echo_once(service: &mut Service) -> NodeId {
+async fn echo_once(service: &Service) -> NodeId {
     let connection = within(service.accept()).await.unwrap();
     let (mut send, mut receive) = within(connection.accept_stream()).await.unwrap();
     let mut got = Vec::new();
@@ -64,7 +64,7 @@ async fn a_code_leads_to_a_service_on_the_local_network_and_at_a_server() {
     let (_network, _tasks, server) = network_with_server().await;
     for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
         let (anna, bob) = (make(), make());
-        let mut service = within(bob.serve().by_code().start()).await.unwrap();
+        let service = within(bob.serve().by_code().start()).await.unwrap();
         assert!(service.ticket().is_none() && service.places().len() == 1);
         let code = service.code().unwrap().clone();
         let calling = async {
@@ -72,7 +72,7 @@ async fn a_code_leads_to_a_service_on_the_local_network_and_at_a_server() {
             assert_eq!(connection.peer(), bob.id());
             checked_echo(connection).await;
         };
-        let (peer, ()) = tokio::join!(echo_once(&mut service), calling);
+        let (peer, ()) = tokio::join!(echo_once(&service), calling);
         assert_eq!(peer, anna.id());
         let spent = within(anna.connect(code).open()).await.unwrap_err();
         assert_eq!(spent.kind(), ErrorKind::WrongCode, "{spent}");
@@ -83,7 +83,7 @@ async fn a_code_leads_to_a_service_on_the_local_network_and_at_a_server() {
 async fn a_wrong_code_burns_the_code_and_ends_the_service() {
     let _network = own_network();
     let (anna, bob) = (lan_node(), lan_node());
-    let mut service = within(bob.serve().by_code().start()).await.unwrap();
+    let service = within(bob.serve().by_code().start()).await.unwrap();
     let mut events = service.events();
     let right = service.code().unwrap().to_string();
     let (nameplate, _) = right.split_once('-').unwrap();
@@ -100,13 +100,13 @@ async fn a_wrong_code_burns_the_code_and_ends_the_service() {
 async fn only_the_peer_with_the_code_reaches_the_service() {
     let _network = own_network();
     let (anna, bob) = (lan_node(), lan_node());
-    let mut service = within(bob.serve().by_code().start()).await.unwrap();
+    let service = within(bob.serve().by_code().start()).await.unwrap();
     // Without the ticket there is no access key, so even the right address gets no answer.
     let other = within(bob.serve().start()).await.unwrap();
     let stolen = other.ticket().unwrap().clone();
     let code = service.code().unwrap().clone();
     let calling = async { checked_echo(within(anna.connect(code).open()).await.unwrap()).await };
-    let ((), peer) = tokio::join!(calling, echo_once(&mut service));
+    let ((), peer) = tokio::join!(calling, echo_once(&service));
     assert_eq!(peer, anna.id());
     // The ticket of one service does not open another.
     let connection = within(anna.connect(stolen).open()).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_contact_is_reached_by_name_at_its_address_and_at_meeting_places() {
         let (anna, bob) = (make(), make());
         know(&bob, "anna", anna.id(), None);
         let start = bob.serve().for_contacts("echo").start();
-        let mut service = within(start).await.unwrap();
+        let service = within(start).await.unwrap();
         let has_place = !service.places().is_empty();
         let at = (!has_place).then(|| SocketAddr::new(LOOPBACK.ip(), service.address().port()));
         let contact = know(&anna, "bob", bob.id(), at);
@@ -129,7 +129,7 @@ async fn a_contact_is_reached_by_name_at_its_address_and_at_meeting_places() {
         let calling = async {
             checked_echo(within(anna.connect(address).open()).await.unwrap()).await;
         };
-        let (peer, ()) = tokio::join!(echo_once(&mut service), calling);
+        let (peer, ()) = tokio::join!(echo_once(&service), calling);
         assert_eq!(peer, anna.id());
         let limit = Duration::from_millis(700);
         let other = ServiceAddress::of_contact(contact, "time");
@@ -149,7 +149,7 @@ async fn a_contact_is_admitted_and_removed_without_a_restart() {
 /// Adds a contact to a running service, and removes it again.
 async fn admit_and_remove(bob: &Node) {
     let anna = node();
-    let mut service = within(bob.serve().for_contacts("echo").start()).await.unwrap();
+    let service = within(bob.serve().for_contacts("echo").start()).await.unwrap();
     let at = SocketAddr::new(LOOPBACK.ip(), service.address().port());
     let contact = know(&anna, "bob", bob.id(), Some(at));
     let address = || ServiceAddress::of_contact(contact.clone(), "echo");
@@ -160,7 +160,7 @@ async fn admit_and_remove(bob: &Node) {
     let calling = async {
         checked_echo(within(anna.connect(address()).open()).await.unwrap()).await;
     };
-    tokio::join!(echo_once(&mut service), calling);
+    tokio::join!(echo_once(&service), calling);
     // It waits for the user when the contact is removed.
     let queued = within(anna.connect(address()).open()).await.unwrap();
     let (mut send, _receive) = within(queued.open_stream()).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_service_for_contacts_has_no_socket_of_its_own() {
 #[tokio::test]
 async fn one_peer_leaves_room_for_others_in_the_queue() {
     let (greedy, other) = (node(), node());
-    let mut service = within(node().serve().start()).await.unwrap();
+    let service = within(node().serve().start()).await.unwrap();
     let ticket = service.ticket().unwrap().clone();
     let mut held = Vec::new();
     for _ in 0..70 {
@@ -235,13 +235,13 @@ async fn a_service_is_reached_through_a_relay_by_ticket_and_by_contact() {
     let (anna, bob) = (make(), make());
     know(&bob, "anna", anna.id(), None);
     let contact = know(&anna, "bob", bob.id(), None);
-    let mut by_ticket = within(bob.serve().start()).await.unwrap();
-    let mut by_contact = within(bob.serve().for_contacts("echo").start()).await.unwrap();
+    let by_ticket = within(bob.serve().start()).await.unwrap();
+    let by_contact = within(bob.serve().for_contacts("echo").start()).await.unwrap();
     let ticket = by_ticket.ticket().unwrap().clone();
     assert_eq!((ticket.addresses().len(), ticket.relays().len()), (0, 1));
     for (service, to) in [
-        (&mut by_ticket, ServiceAddress::Ticket(ticket)),
-        (&mut by_contact, ServiceAddress::of_contact(contact, "echo")),
+        (&by_ticket, ServiceAddress::Ticket(ticket)),
+        (&by_contact, ServiceAddress::of_contact(contact, "echo")),
     ] {
         let calling = async {
             let connection = within(anna.connect(to).open()).await.unwrap();
@@ -260,7 +260,7 @@ async fn a_relayed_connection_outlives_its_service_and_its_dialler() {
     let relay = relay(&folder, &mut tasks).await;
     let make = || at_relay(relay).relay_only().build().unwrap();
     let (anna, bob) = (make(), make());
-    let mut service = within(bob.serve().start()).await.unwrap();
+    let service = within(bob.serve().start()).await.unwrap();
     let ticket = service.ticket().unwrap().clone();
     let open = anna.connect(ticket).open();
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
@@ -270,7 +270,7 @@ async fn a_relayed_connection_outlives_its_service_and_its_dialler() {
 }
 
 /// Accepts connections and counts them, until the service ends. Keeps all of them.
-fn counted(mut service: Service) -> (Arc<AtomicUsize>, tokio::task::JoinHandle<()>) {
+fn counted(service: Service) -> (Arc<AtomicUsize>, tokio::task::JoinHandle<()>) {
     let count = Arc::<AtomicUsize>::default();
     let counter = Arc::clone(&count);
     let accepting = tokio::spawn(async move {
@@ -451,14 +451,14 @@ async fn a_panic_in_one_role_leaves_the_others() {
     let (anna, bob) = (node(), node());
     let offering = bob.offer(folder.path().join("film")).by_ticket();
     let offer = within(offering.observer(Arc::new(Panics)).start()).await.unwrap();
-    let mut service = within(bob.serve().start()).await.unwrap();
+    let service = within(bob.serve().start()).await.unwrap();
     let fetch = anna.fetch(offer.ticket().unwrap().clone(), folder.path().join("to"));
     let fetched = within(fetch.accept_all(wraith::OnConflict::Rename).finished()).await;
     assert_eq!(fetched.unwrap_err().kind(), ErrorKind::Panicked);
     assert_eq!(within(offer.finished()).await.unwrap_err().kind(), ErrorKind::Panicked);
     let ticket = service.ticket().unwrap().clone();
     let calling = async { checked_echo(within(anna.connect(ticket).open()).await.unwrap()).await };
-    tokio::join!(echo_once(&mut service), calling);
+    tokio::join!(echo_once(&service), calling);
 }
 
 /// Returns the sockets of this process.
@@ -498,4 +498,27 @@ fn six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session() 
         drop((offers, listener, by_ticket, by_contact));
         within(crate::support::until(|| crate::support::threads().is_empty())).await;
     });
+}
+
+#[tokio::test]
+async fn closing_a_service_ends_every_call_that_accepts() {
+    let service = Arc::new(within(node().serve().start()).await.unwrap());
+    let calls = [(); 2].map(|()| {
+        let service = Arc::clone(&service);
+        tokio::spawn(async move { service.try_accept().await })
+    });
+    within(service.close()).await;
+    for call in calls {
+        assert!(within(call).await.unwrap().unwrap().is_none());
+    }
+    assert!(within(service.accept()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_contact_is_found_by_its_name() {
+    let (anna, bob) = (node(), node());
+    let known = know(&anna, "bob", bob.id(), None);
+    assert_eq!(anna.contact("bob").unwrap().node_id, known.node_id);
+    assert_eq!(anna.contact("cleo").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(anna.contact("").unwrap_err().kind(), ErrorKind::InvalidInput);
 }

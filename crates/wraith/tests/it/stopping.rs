@@ -392,7 +392,7 @@ async fn a_closed_node_ends_everything_and_starts_nothing() {
     let offer = sending.offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
     let offer = within(offer.rate(RATE / 10).start()).await.unwrap();
     let (idle, ticket) = offered(&sending, folder.path().join("film")).await;
-    let mut service = sending.serve().start().await.unwrap();
+    let service = sending.serve().start().await.unwrap();
     let listener = within(sending.listen(folder.path().join("in")).bind_to(LOOPBACK).start());
     let mut listener = listener.await.unwrap();
     let to = folder.path().join("to");
@@ -447,7 +447,7 @@ async fn a_group_of_nodes_is_closed_with_the_offers_of_dropped_nodes() {
 async fn a_service_that_is_closed_delivers_what_was_finished() {
     use tokio::io::AsyncReadExt;
 
-    let mut service = node().serve().start().await.unwrap();
+    let service = node().serve().start().await.unwrap();
     let open = node().connect(service.ticket().unwrap().clone());
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open.open()) }).await;
     let (accepted, opened) = (accepted.unwrap(), opened.unwrap());

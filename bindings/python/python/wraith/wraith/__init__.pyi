@@ -57,7 +57,8 @@ class ConflictRule:
 
 class ConnectOptions:
     timeout: typing.Optional[Duration]
-    def __init__(self, *, timeout: typing.Optional[Duration] = ...) -> None: ...
+    shared: bool
+    def __init__(self, *, timeout: typing.Optional[Duration] = ..., shared: bool = ...) -> None: ...
 
 class Connection:
     async def accept_stream(self) -> ConnectionStream: ...
