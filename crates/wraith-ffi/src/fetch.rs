@@ -32,17 +32,12 @@ pub struct FetchOptions {
 }
 
 impl FetchOptions {
-    pub(crate) fn apply(self, mut fetch: wraith::FetchBuilder) -> wraith::FetchBuilder {
-        if let Some(timeout) = self.timeout {
-            fetch = fetch.timeout(timeout);
-        }
-        if let Some(reconnect) = self.reconnect {
-            fetch = fetch.reconnect(reconnect);
-        }
-        if let Some(rate) = self.bytes_per_second {
-            fetch = fetch.rate(rate);
-        }
-        fetch.preview(!self.no_preview)
+    pub(crate) fn apply(self, fetch: wraith::FetchBuilder) -> wraith::FetchBuilder {
+        fetch
+            .timeout(self.timeout)
+            .reconnect(self.reconnect)
+            .rate(self.bytes_per_second)
+            .preview(!self.no_preview)
     }
 }
 

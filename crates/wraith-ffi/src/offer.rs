@@ -71,15 +71,7 @@ impl OfferOptions {
         if let Some(life) = self.expires {
             offer = offer.expires(life);
         }
-        if let Some(timeout) = self.timeout {
-            offer = offer.timeout(timeout);
-        }
-        if let Some(reconnect) = self.reconnect {
-            offer = offer.reconnect(reconnect);
-        }
-        if let Some(rate) = self.bytes_per_second {
-            offer = offer.rate(rate);
-        }
+        offer = offer.timeout(self.timeout).reconnect(self.reconnect).rate(self.bytes_per_second);
         if let Some(listen) = self.listen.as_deref().or(listen) {
             offer = offer.bind_to(address(listen)?);
         }

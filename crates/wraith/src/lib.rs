@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod api;
 mod blocking_io;
 mod clock_reports;
 mod engine;
@@ -40,6 +39,7 @@ pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};
 pub use route::{PathKind, PathOrigin, Route, path_kind};
+pub use settings::TransferOptions;
 pub use service::{
     ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedConnection,
     SharedStream,

@@ -1,13 +1,12 @@
 //! Fetching by code or ticket, with the consent of the caller.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
 
 use super::event::OfferShown;
 use super::node::{node_runtime, path, switch, wraith_node_t};
-use super::offer::drive;
+use super::offer::{drive, transfer_options};
 use super::transfer::{
     EndGuard, EventForwarder, Invitation, TransferContext, insert, wraith_transfer_t,
 };
@@ -82,14 +81,10 @@ export!(
             plan.policy = policy(options.on_conflict)?;
             plan.accept_all = switch(options.accept_all)?;
             plan.progress_ms = options.progress_ms;
-            builder =
-                builder.sync(!switch(options.no_sync)?).keep_modes(switch(options.keep_modes)?);
-            if options.bytes_per_second > 0 {
-                builder = builder.rate(options.bytes_per_second);
-            }
-            if options.timeout_ms > 0 {
-                builder = builder.timeout(Duration::from_millis(options.timeout_ms));
-            }
+            builder = builder
+                .options(transfer_options(options.bytes_per_second, options.timeout_ms))
+                .sync(!switch(options.no_sync)?)
+                .keep_modes(switch(options.keep_modes)?);
         }
         if !plan.accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
             return Err(Failure::input("without accept_all, the callback `ask` is required"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wraith::state::{Contact, ContactName};
-use wraith::{Offer, OfferBuilder, Payload};
+use wraith::{Offer, OfferBuilder, Payload, TransferOptions};
 
 use super::node::{NodeRuntime, node_runtime, path, wraith_node_t};
 use super::transfer::{
@@ -92,16 +92,18 @@ fn apply(
         let address: Result<SocketAddr, _> = bind.parse();
         builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
     }
-    if options.bytes_per_second > 0 {
-        builder = builder.rate(options.bytes_per_second);
-    }
     if options.expires_s > 0 {
         builder = builder.expires(Duration::from_secs(options.expires_s));
     }
-    if options.timeout_ms > 0 {
-        builder = builder.timeout(Duration::from_millis(options.timeout_ms));
-    }
-    Ok(builder)
+    Ok(builder.options(transfer_options(options.bytes_per_second, options.timeout_ms)))
+}
+
+/// Returns the options of a transfer. 0 stands for the default.
+pub(super) fn transfer_options(bytes_per_second: u64, timeout_ms: u64) -> TransferOptions {
+    let mut options = TransferOptions::default();
+    options.rate = (bytes_per_second > 0).then_some(bytes_per_second);
+    options.timeout = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms));
+    options
 }
 
 export!(
