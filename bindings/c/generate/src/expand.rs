@@ -1,5 +1,5 @@
 //! The sources of `crates/wraith-c` as one file for cbindgen, which expands no macros: `export!`
-//! and the table of reasons are expanded here.
+//! and the tables of reasons and events are expanded here.
 
 use std::path::Path;
 
@@ -22,7 +22,12 @@ pub(crate) fn sources(file: &Path) -> Result<String> {
             out.push_str(&functions(&block.join("\n"))?);
         } else if let Some(table) = line.strip_prefix("include!(\"") {
             let table = table.strip_suffix("\");").context("the table has a path")?;
-            out.push_str(&statuses(&std::fs::read_to_string(file.with_file_name(table))?)?);
+            let table = file.with_file_name(table);
+            let text = std::fs::read_to_string(&table)?;
+            out.push_str(&match table.file_stem().and_then(|name| name.to_str()) {
+                Some("events") => events(&text)?,
+                _ => statuses(&text)?,
+            });
         } else if !line.starts_with("//!") && !line.starts_with("#!") {
             out.push_str(line);
             out.push('\n');
@@ -82,9 +87,7 @@ fn statuses(table: &str) -> Result<String> {
     for line in table.lines().map(str::trim) {
         if line.starts_with("///") {
             docs.push_str(&format!("{line}\n"));
-        } else if let Some((names, number)) = line.split_once(" = ") {
-            let status = names.split(' ').next_back().context("a row has a status")?;
-            let number: i32 = number.trim_end_matches(',').parse()?;
+        } else if let Some((status, number)) = number_of(line)? {
             rows.push((number, format!("{}{status} = {number},\n", std::mem::take(&mut docs))));
         } else {
             docs.clear();
@@ -96,4 +99,70 @@ fn statuses(table: &str) -> Result<String> {
         "/// Result of a call. Later versions add numbers but never change one.\n#[repr(i32)]\n\
          pub enum wraith_status_t {{\n{rows}}}\n"
     ))
+}
+
+/// Returns the enums of the table of events, each in the order of its numbers. The documentation of
+/// a kind names the fields of `wraith_event_t` that it uses.
+fn events(table: &str) -> Result<String> {
+    let (values, kinds) = table.split_once("\nevents! {").context("the table has events")?;
+    let mut out = String::new();
+    let (mut docs, mut rows) = (Vec::new(), Vec::new());
+    for line in values.lines().skip_while(|line| *line != "values! {").map(str::trim) {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc);
+        } else if let Some((name, number)) = number_of(line)? {
+            rows.push((number, name, std::mem::take(&mut docs), Vec::new()));
+        } else if let Some(name) = line.strip_suffix(" {").and_then(|line| line.split_once(' ')) {
+            out.push_str(&docs.drain(..).map(|doc| format!("///{doc}\n")).collect::<String>());
+            out.push_str(&format!("#[repr(u32)]\npub enum {} {{\n", name.1));
+        } else if line == "}" && !rows.is_empty() {
+            out.push_str(&enumerators(&mut rows));
+        }
+    }
+    out.push_str("/// The kind of an event. Later versions add numbers; ignore unknown ones.\n");
+    out.push_str("#[repr(u32)]\npub enum wraith_event_kind_t {\n");
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for line in kinds.lines().map(str::trim) {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc);
+        } else if let Some((name, number)) = number_of(line)? {
+            rows.push((number, name, std::mem::take(&mut docs), Vec::new()));
+        } else {
+            let slot = line.split([' ', ':']).next().unwrap_or_default();
+            let place = match slot {
+                "address" => Some("text"),
+                "error" => Some("status` and `text"),
+                "text" | "path" | "peer" | "count" | "bytes" | "detail" => Some(slot),
+                _ => None,
+            };
+            if let (Some(place), Some(row)) = (place, rows.last_mut()) {
+                row.3.push((place, docs.join("")));
+            }
+            docs.clear();
+        }
+    }
+    out.push_str(&enumerators(&mut rows));
+    Ok(out)
+}
+
+/// A number, its name, its documentation, and the fields that it uses with theirs.
+type Row<'a> = (u32, &'a str, Vec<&'a str>, Vec<(&'a str, String)>);
+
+/// Returns the name and number of a row `Name WRAITH_NAME = 1`.
+fn number_of(line: &str) -> Result<Option<(&str, u32)>> {
+    let Some((names, number)) = line.split_once(" = ") else { return Ok(None) };
+    let name = names.split(' ').next_back().filter(|name| name.starts_with("WRAITH_"));
+    let number = number.split([',', ':']).next().unwrap_or(number);
+    name.map(|name| Ok((name, number.parse()?))).transpose()
+}
+
+fn enumerators(rows: &mut Vec<Row<'_>>) -> String {
+    rows.sort_by_key(|row| row.0);
+    let mut out = String::new();
+    for (number, name, docs, fields) in rows.drain(..) {
+        docs.iter().for_each(|doc| out.push_str(&format!("///{doc}\n")));
+        fields.iter().for_each(|(place, doc)| out.push_str(&format!("/// `{place}`:{doc}\n")));
+        out.push_str(&format!("{name} = {number},\n"));
+    }
+    out + "}\n"
 }

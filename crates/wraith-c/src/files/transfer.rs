@@ -235,7 +235,9 @@ pub(super) struct EventForwarder {
 
 impl Observer for EventForwarder {
     fn event(&self, _receiver: Option<u64>, event: &wraith::Event) {
-        if let Some(event) = Event::of(event, |remote| self.node.shown(remote)) {
+        // The transfer reports its end itself.
+        if !event.is_last() {
+            let event = Event::of(event.clone(), |remote| self.node.shown(remote));
             self.shared.queue.push(event);
         }
     }
