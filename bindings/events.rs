@@ -104,7 +104,7 @@ events! {
             /// Address of the peer.
             address address: String = remote,
         },
-        /// The connection changed its network path, or stays on a relay for the reason in `why`.
+        /// The connection changed its network path, or stays on a relay for the given reason.
         Path WRAITH_EVENT_PATH = 9, wraith::Event::Path { peer, remote, route, why } => {
             /// NodeId of the peer.
             peer peer: String = peer,

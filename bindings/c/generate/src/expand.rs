@@ -106,47 +106,60 @@ fn statuses(table: &str) -> Result<String> {
 fn events(table: &str) -> Result<String> {
     let (values, kinds) = table.split_once("\nevents! {").context("the table has events")?;
     let mut out = String::new();
-    let (mut docs, mut rows) = (Vec::new(), Vec::new());
+    let (mut docs, mut rows, mut enums) = (Vec::new(), Vec::new(), Vec::new());
     for line in values.lines().skip_while(|line| *line != "values! {").map(str::trim) {
         if let Some(doc) = line.strip_prefix("///") {
             docs.push(doc);
         } else if let Some((name, number)) = number_of(line)? {
-            rows.push((number, name, std::mem::take(&mut docs), Vec::new()));
-        } else if let Some(name) = line.strip_suffix(" {").and_then(|line| line.split_once(' ')) {
+            rows.push(Row { number, name, docs: std::mem::take(&mut docs), fields: Vec::new() });
+        } else if let Some((name, c_name)) = line.trim_end_matches(" {").split_once(" wraith_") {
             out.push_str(&docs.drain(..).map(|doc| format!("///{doc}\n")).collect::<String>());
-            out.push_str(&format!("#[repr(u32)]\npub enum {} {{\n", name.1));
+            out.push_str(&format!("#[repr(u32)]\npub enum wraith_{c_name} {{\n"));
+            enums.push((name, format!("`wraith_{c_name}`")));
         } else if line == "}" && !rows.is_empty() {
             out.push_str(&enumerators(&mut rows));
         }
     }
     out.push_str("/// The kind of an event. Later versions add numbers; ignore unknown ones.\n");
     out.push_str("#[repr(u32)]\npub enum wraith_event_kind_t {\n");
-    let mut rows: Vec<Row<'_>> = Vec::new();
     for line in kinds.lines().map(str::trim) {
         if let Some(doc) = line.strip_prefix("///") {
             docs.push(doc);
         } else if let Some((name, number)) = number_of(line)? {
-            rows.push((number, name, std::mem::take(&mut docs), Vec::new()));
+            rows.push(Row { number, name, docs: std::mem::take(&mut docs), fields: Vec::new() });
         } else {
-            let slot = line.split([' ', ':']).next().unwrap_or_default();
-            let place = match slot {
-                "address" => Some("text"),
-                "error" => Some("status` and `text"),
-                "text" | "path" | "peer" | "count" | "bytes" | "detail" => Some(slot),
-                _ => None,
-            };
-            if let (Some(place), Some(row)) = (place, rows.last_mut()) {
-                row.3.push((place, docs.join("")));
+            let doc = docs.drain(..).collect::<String>();
+            if let Some(row) = rows.last_mut() {
+                row.fields.extend(field(line, &doc, &enums));
             }
-            docs.clear();
         }
     }
     out.push_str(&enumerators(&mut rows));
     Ok(out)
 }
 
-/// A number, its name, its documentation, and the fields that it uses with theirs.
-type Row<'a> = (u32, &'a str, Vec<&'a str>, Vec<(&'a str, String)>);
+/// A row of the table, with the documentation of its fields.
+struct Row<'a> {
+    number: u32,
+    name: &'a str,
+    docs: Vec<&'a str>,
+    fields: Vec<String>,
+}
+
+/// Returns the documentation of a field of an event that C has.
+fn field(line: &str, doc: &str, enums: &[(&str, String)]) -> Option<String> {
+    let place = line.split(' ').next()?;
+    let (shown, nothing) = match place {
+        "address" => ("text", "empty"),
+        "error" => ("status` and `text", "empty"),
+        "text" | "path" | "peer" => (place, "empty"),
+        "count" | "bytes" | "detail" => (place, "0"),
+        _ => return None,
+    };
+    let is_of = |(name, _): &&(&str, String)| line.contains(&format!(": {name} = "));
+    let of = enums.iter().find(is_of).map(|(_, of)| format!(", a {of}")).unwrap_or_default();
+    Some(format!("/// `{shown}`{of}:{}\n", doc.replace("null", nothing)))
+}
 
 /// Returns the name and number of a row `Name WRAITH_NAME = 1`.
 fn number_of(line: &str) -> Result<Option<(&str, u32)>> {
@@ -157,11 +170,11 @@ fn number_of(line: &str) -> Result<Option<(&str, u32)>> {
 }
 
 fn enumerators(rows: &mut Vec<Row<'_>>) -> String {
-    rows.sort_by_key(|row| row.0);
+    rows.sort_by_key(|row| row.number);
     let mut out = String::new();
-    for (number, name, docs, fields) in rows.drain(..) {
+    for Row { number, name, docs, fields } in rows.drain(..) {
         docs.iter().for_each(|doc| out.push_str(&format!("///{doc}\n")));
-        fields.iter().for_each(|(place, doc)| out.push_str(&format!("/// `{place}`:{doc}\n")));
+        out.push_str(&fields.concat());
         out.push_str(&format!("{name} = {number},\n"));
     }
     out + "}\n"
