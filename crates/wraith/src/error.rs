@@ -213,12 +213,6 @@ impl From<TransferError> for Error {
     }
 }
 
-impl From<ConnectError> for Error {
-    fn from(error: ConnectError) -> Self {
-        Self::new(ErrorKind::NotFound, error.to_string())
-    }
-}
-
 impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         let kind = match error.kind() {
@@ -230,23 +224,22 @@ impl From<StateError> for Error {
     }
 }
 
-impl From<PolicyNotBuilt> for Error {
-    fn from(error: PolicyNotBuilt) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
+macro_rules! from_errors {
+    ($($error:ty => $kind:ident),*) => { $(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::new(ErrorKind::$kind, error.to_string())
+            }
+        }
+    )* };
 }
 
-impl From<CodeError> for Error {
-    fn from(error: CodeError) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
-}
-
-impl From<TicketError> for Error {
-    fn from(error: TicketError) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
-}
+from_errors!(
+    ConnectError => NotFound,
+    PolicyNotBuilt => InvalidInput,
+    CodeError => InvalidInput,
+    TicketError => InvalidInput
+);
 
 #[cfg(test)]
 mod tests {

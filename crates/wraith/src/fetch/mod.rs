@@ -13,7 +13,7 @@ use wraith_transfer::{Conflicts, Decision, OnConflict};
 
 use self::run::run;
 use crate::engine::consent::Consent;
-use crate::engine::task::{Task, TaskState};
+use crate::engine::task::{Task, TaskState, transfer_handle};
 use crate::error::Error;
 use crate::event::Observer;
 use crate::event_publisher::{EventPublisher, Events};
@@ -139,43 +139,4 @@ impl std::fmt::Debug for FetchBuilder {
 #[derive(Debug)]
 pub struct Transfer(pub(crate) Task<FetchSummary>);
 
-impl Transfer {
-    /// Returns a stream of events. The first stream starts with the first event, unless an observer
-    /// was set or 1024 events passed before this call. Later streams start at the time of the call.
-    pub fn events(&self) -> Events {
-        self.0.events()
-    }
-
-    /// Returns a reader for the progress of the transfer.
-    pub fn progress(&self) -> ProgressReader {
-        self.0.progress()
-    }
-
-    /// Waits for the end of the transfer. Cancel-safe; may be called any number of times.
-    ///
-    /// # Errors
-    /// The reason of the failure. Files that could not be transferred are no error here; see
-    /// [`FetchSummary::complete`].
-    pub async fn finished(&self) -> Result<Arc<FetchSummary>, Error> {
-        self.0.finished().await
-    }
-
-    /// Cancels the transfer and waits until the sender is notified and the received data is stored.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless the transfer had already
-    /// ended.
-    pub async fn cancel(self) -> Result<Arc<FetchSummary>, Error> {
-        self.0.cancel().await
-    }
-
-    /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
-    pub fn stop(&self) {
-        self.0.stop();
-    }
-
-    /// Lets the transfer continue without this handle.
-    pub fn detach(self) {
-        self.0.detach();
-    }
-}
+transfer_handle!(Transfer, FetchSummary, 0);

@@ -151,59 +151,48 @@ impl EventConverter {
 
     /// Returns the event at the end of a sender's transfer.
     fn sent(&self, report: &SendReport) -> Event {
-        let already_here = self.lock().already_here.min(report.receipt.verified);
-        self.done(
-            &report.receipt,
-            Figures {
-                files: report.receipt.verified,
-                bytes_moved: report.bytes_moved,
-                wire_bytes: report.wire_bytes,
-                connections: report.connections,
-                already_here,
-                skipped: report.receipt.kept,
-                failed: report.failed,
-                left_out: report.left_out,
-            },
-        )
+        let seconds = self.seconds();
+        Event::Done {
+            files: report.receipt.verified,
+            bytes: report.receipt.bytes,
+            bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
+            connections: report.connections,
+            lanes: report.connections,
+            already_here: self.lock().already_here.min(report.receipt.verified),
+            skipped: report.receipt.kept,
+            failed: report.failed,
+            left_out: report.left_out,
+            seconds,
+            bytes_per_second: rate(report.bytes_moved, seconds),
+            receipt: receipt_text(&report.receipt),
+            durability: durability_name(report.receipt.durability()).into(),
+        }
     }
 
     /// Returns the event at the end of a receiver's transfer.
     pub fn received(&self, report: &ReceiveReport) -> Event {
-        self.done(
-            &report.receipt,
-            Figures {
-                files: report.files + report.already_here,
-                bytes_moved: report.bytes_moved,
-                wire_bytes: report.wire_bytes,
-                connections: report.connections,
-                already_here: report.already_here,
-                skipped: report.skipped,
-                failed: report.failed,
-                left_out: report.left_out,
-            },
-        )
+        let seconds = self.seconds();
+        Event::Done {
+            files: report.files + report.already_here,
+            bytes: report.receipt.bytes,
+            bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
+            connections: report.connections,
+            lanes: report.connections,
+            already_here: report.already_here,
+            skipped: report.skipped,
+            failed: report.failed,
+            left_out: report.left_out,
+            seconds,
+            bytes_per_second: rate(report.bytes_moved, seconds),
+            receipt: receipt_text(&report.receipt),
+            durability: durability_name(report.receipt.durability()).into(),
+        }
     }
 
-    fn done(&self, receipt: &Receipt, figures: Figures) -> Event {
-        let seconds = self.lock().accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
-        let Figures { files, bytes_moved, wire_bytes, connections, .. } = figures;
-        let Figures { already_here, skipped, failed, left_out, .. } = figures;
-        Event::Done {
-            files,
-            bytes: receipt.bytes,
-            bytes_moved,
-            wire_bytes,
-            connections,
-            lanes: connections,
-            already_here,
-            skipped,
-            failed,
-            left_out,
-            seconds,
-            bytes_per_second: rate(bytes_moved, seconds),
-            receipt: BASE32_NOPAD.encode(&receipt.to_bytes()).to_ascii_lowercase().into(),
-            durability: durability_name(receipt.durability()).into(),
-        }
+    fn seconds(&self) -> f64 {
+        self.lock().accepted.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 
     fn contact(&self, peer: NodeId) -> Option<Text> {
@@ -214,18 +203,6 @@ impl EventConverter {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The figures of a finished transfer that the two sides count in different ways.
-struct Figures {
-    files: u64,
-    bytes_moved: u64,
-    wire_bytes: u64,
-    connections: u64,
-    already_here: u64,
-    skipped: u64,
-    failed: u64,
-    left_out: u64,
 }
 
 /// Returns `bytes` per second; 0 if no time has passed.
@@ -241,6 +218,10 @@ pub fn durability_name(durability: Option<Durability>) -> &'static str {
         Some(Durability::CannotSync) => "cannot-sync",
         None => "unknown",
     }
+}
+
+fn receipt_text(receipt: &Receipt) -> Text {
+    BASE32_NOPAD.encode(&receipt.to_bytes()).to_ascii_lowercase().into()
 }
 
 fn name(place: &PlaceName) -> Text {

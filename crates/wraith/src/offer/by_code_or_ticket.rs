@@ -134,7 +134,7 @@ impl OfferBuilder {
             remembering.store_dht_nodes();
             sent
         };
-        Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
+        Ok(Offer { shown, task: Task::spawn(&runtime, shared, work) })
     }
 }
 

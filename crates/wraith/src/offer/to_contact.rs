@@ -14,7 +14,7 @@ use wraith_transfer::{
 use wraith_transport::{Connection, Door};
 
 use super::OfferBuilder;
-use super::handle::Offer;
+use super::handle::{Offer, PublishedOffer};
 use super::prepared::{store_offer, unfinished_send};
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, ResumableTransfer, show_only};
@@ -84,7 +84,7 @@ impl OfferBuilder {
         };
         let runtime = node.runtime().clone();
         let work = run(node, dialler, sending, unfinished, shared.clone());
-        Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
+        Ok(Offer { shown: PublishedOffer::default(), task: Task::spawn(&runtime, shared, work) })
     }
 }
 
