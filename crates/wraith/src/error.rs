@@ -257,6 +257,19 @@ mod tests {
     }
 
     #[test]
+    fn an_error_has_the_exit_code_of_its_kind_or_of_the_state() {
+        let exit = |kind| Error::new(kind, "").exit();
+        assert_eq!(exit(ErrorKind::InvalidInput), Exit::Usage);
+        assert_eq!(exit(ErrorKind::OfferChanged), Exit::Refused);
+        assert_eq!(exit(ErrorKind::Cancelled), Exit::NetworkLost, "the same command continues");
+        assert_eq!(exit(ErrorKind::Stream), Exit::Disk);
+        assert_eq!(exit(ErrorKind::Protocol), Exit::Other);
+        let unwritable = crate::state::StateDir::in_folder("/dev/null/state").identity();
+        assert_eq!(Error::from(unwritable.map(drop).unwrap_err()).exit(), Exit::Disk);
+        assert!(Exit::ALL.is_sorted_by_key(|exit| *exit as u8));
+    }
+
+    #[test]
     fn an_error_is_one_word_wide_and_can_cross_threads() {
         fn assert<T: Send + Sync + 'static>() {}
         assert::<Error>();
