@@ -129,9 +129,7 @@ impl ListenNarrator {
 impl Observer for ListenNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
-        if reporter.is_json() {
-            reporter.transfer_event(None, self.converter.event(event).as_ref());
-        }
+        reporter.transfer_event(None, self.converter.event(event).as_ref());
         match event {
             LibraryEvent::PlaceLost { place, why } => {
                 code::report_place(place, Some(why), reporter)
@@ -145,7 +143,6 @@ impl Observer for ListenNarrator {
             LibraryEvent::ClocksDiffer { peer, seconds } => {
                 report::clocks_differ(*peer, *seconds, reporter);
             }
-            LibraryEvent::Note { what, .. } => reporter.warn(what),
             _ => {}
         }
     }

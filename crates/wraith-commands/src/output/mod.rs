@@ -129,11 +129,19 @@ impl Reporter {
         self.write_event(None, event, true);
     }
 
-    /// Writes an event of a transfer, if there is one. `receiver` is one of several. Events about
-    /// single files are written in batches, all others at once.
+    /// Reports an event of a transfer, if there is one: to programs as it is, and to people if it
+    /// is a notice or a lost connection. `receiver` is one of several. Events about single files
+    /// are written in batches, all others at once.
     pub fn transfer_event(&self, receiver: Option<u64>, event: Option<&json::Event>) {
-        if let Some(event) = event {
-            self.write_event(receiver, event, !matches!(event, json::Event::File { .. }));
+        match event {
+            Some(event) if self.is_json() => {
+                self.write_event(receiver, event, !matches!(event, json::Event::File { .. }));
+            }
+            Some(json::Event::Note { message, .. }) => self.warn(message),
+            Some(json::Event::Reconnecting { message, seconds_left }) => self.status(format!(
+                "{message}\nWaiting {seconds_left} s for the other side to come back."
+            )),
+            _ => {}
         }
     }
 
@@ -282,13 +290,6 @@ impl Reporter {
                 inner.stderr_line(&format!("        {line}"));
             }
         }
-    }
-
-    /// Shows a lost connection and the time left to reconnect to people.
-    pub fn reconnecting(&self, message: &str, seconds_left: u64) {
-        self.status(format!(
-            "{message}\nWaiting {seconds_left} s for the other side to come back."
-        ));
     }
 
     /// Reports the final progress to programs. People get it in the closing line.

@@ -118,7 +118,7 @@ async fn report_missing_offer(reporter: Arc<Reporter>) {
 
 impl Observer for ReceiveNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
-        let has_json = match event {
+        let is_reported = match event {
             // For a known address, the `connected` event is enough.
             LibraryEvent::PeerFound(at) => at.place().is_some(),
             LibraryEvent::ConnectionLost { .. }
@@ -126,25 +126,18 @@ impl Observer for ReceiveNarrator {
             | LibraryEvent::StateNotStored(_) => true,
             _ => false,
         };
-        if has_json && self.reporter.is_json() {
+        if is_reported {
             self.reporter.transfer_event(None, self.converter.event(event).as_ref());
         }
         match event {
             LibraryEvent::Resumed => {
                 self.reporter.status("Continuing the earlier transfer of this code.")
             }
-            LibraryEvent::ConnectionLost { why, seconds_left } => {
-                self.set_awaiting_offer(false);
-                let why = format!("the connection was lost: {why}");
-                self.reporter.reconnecting(&why, *seconds_left);
-            }
             LibraryEvent::Path { .. } => self.narrator.path(event),
-            LibraryEvent::Note { what, .. } => self.reporter.warn(what),
-            LibraryEvent::StateNotStored(why) => {
-                self.is_not_stored.store(true, Relaxed);
-                self.reporter.warn(why);
+            LibraryEvent::StateNotStored(_) => self.is_not_stored.store(true, Relaxed),
+            LibraryEvent::ConnectionLost { .. } | LibraryEvent::Done | LibraryEvent::Failed(_) => {
+                self.set_awaiting_offer(false);
             }
-            LibraryEvent::Done | LibraryEvent::Failed(_) => self.set_awaiting_offer(false),
             _ => {}
         }
     }

@@ -131,7 +131,7 @@ impl Observer for SendNarrator {
             event,
             LibraryEvent::Path { .. } | LibraryEvent::Sent { .. } | LibraryEvent::ReceiverFailed(_)
         );
-        if reporter.is_json() && !is_of_receiver {
+        if !is_of_receiver {
             reporter.transfer_event(None, self.converter.event(event).as_ref());
         }
         match event {
@@ -150,10 +150,6 @@ impl Observer for SendNarrator {
                 reporter.status("\nFrom any other network:\n");
                 reporter.print(format!("wraith receive {code}"));
             }
-            LibraryEvent::MakingLongCode(places) => {
-                let at = places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-                reporter.note("", &format!("asking for a place to wait {at}, for up to 10 s"));
-            }
             LibraryEvent::NoLongCode(missing) => code::report_no_long_code(missing, reporter),
             LibraryEvent::PlaceLost { place, why } => {
                 code::report_place(place, Some(why), reporter)
@@ -170,7 +166,6 @@ impl Observer for SendNarrator {
                 reporter.status(format!("The receipt is in {path}."));
             }
             LibraryEvent::ReceiptNotStored(why) => {
-                reporter.warn(why);
                 *lock(&self.receipt_lost) = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
@@ -181,13 +176,8 @@ impl Observer for SendNarrator {
                 self.of(receiver).receiver_failed(event, error);
                 self.receiver_ended(receiver);
             }
-            LibraryEvent::ConnectionLost { why, seconds_left } => {
-                reporter.reconnecting(&format!("the connection was lost: {why}"), *seconds_left);
-                self.report_progress();
-                self.served.send_modify(HashSet::clear);
-            }
-            LibraryEvent::Stopped { by, seconds_left: Some(seconds_left) } => {
-                reporter.reconnecting(&format!("stopped by the {by}'s user"), *seconds_left);
+            LibraryEvent::ConnectionLost { .. }
+            | LibraryEvent::Stopped { seconds_left: Some(_), .. } => {
                 self.report_progress();
                 self.served.send_modify(HashSet::clear);
             }
@@ -202,18 +192,11 @@ impl Observer for SendNarrator {
                 reporter.status("The receiver made a dry run. Waiting for it to come back.");
                 self.receiver_ended(receiver);
             }
-            LibraryEvent::ClosedToNewReceivers(_) => {
-                reporter.note("", "no new receiver can use the code; current transfers continue");
-            }
             LibraryEvent::Path { .. } => self.of(receiver).path(event),
             LibraryEvent::ClocksDiffer { peer, seconds } => {
                 report::clocks_differ(*peer, *seconds, reporter);
             }
-            LibraryEvent::Note { what, .. } => reporter.warn(what),
-            LibraryEvent::StateNotStored(why) => {
-                self.is_not_stored.store(true, Relaxed);
-                reporter.warn(why);
-            }
+            LibraryEvent::StateNotStored(_) => self.is_not_stored.store(true, Relaxed),
             _ => {}
         }
     }

@@ -76,6 +76,38 @@ impl EventConverter {
                 contact: peer.and_then(|peer| self.contact(peer)),
                 seconds: *seconds,
             },
+            LibraryEvent::Note { path, what } => note(path, what),
+            LibraryEvent::StateNotStored(why) | LibraryEvent::ReceiptNotStored(why) => {
+                note("", why)
+            }
+            LibraryEvent::MakingLongCode(places) => {
+                let at = places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+                note("", &format!("asking for a place to wait {at}, for up to 10 s"))
+            }
+            LibraryEvent::ClosedToNewReceivers(_) => {
+                note("", "no new receiver can use the code; current transfers continue")
+            }
+            LibraryEvent::ConnectionLost { why, seconds_left } => {
+                reconnecting(format!("the connection was lost: {why}"), *seconds_left)
+            }
+            LibraryEvent::Stopped { by, seconds_left: Some(seconds_left) } => {
+                reconnecting(format!("stopped by the {by}'s user"), *seconds_left)
+            }
+            LibraryEvent::ReceiverFailed(error) => Event::ReceiverFailed {
+                code: error.exit().name().into(),
+                message: error.to_string().into(),
+            },
+            LibraryEvent::Sent { report } => self.sent(report),
+            LibraryEvent::ReceiptStored(place) => {
+                Event::Receipt { path: shown(place.as_os_str().as_encoded_bytes()).into() }
+            }
+            event => return self.of_engine(event),
+        })
+    }
+
+    /// Returns the JSON form of an event that reports one of the engine.
+    fn of_engine(&self, event: &LibraryEvent) -> Option<Event> {
+        Some(match event {
             LibraryEvent::Connected { peer, remote, suite } => {
                 let route = self.node.route(remote);
                 Event::Connected {
@@ -126,24 +158,6 @@ impl EventConverter {
                     position_free_root: position_free_root.as_ref().map(hex),
                     change: change.map(|change: Change| change.name().into()),
                 }
-            }
-            LibraryEvent::Note { path, what } => note(path, what),
-            LibraryEvent::StateNotStored(why) | LibraryEvent::ReceiptNotStored(why) => {
-                note("", why)
-            }
-            LibraryEvent::ConnectionLost { why, seconds_left } => {
-                reconnecting(format!("the connection was lost: {why}"), *seconds_left)
-            }
-            LibraryEvent::Stopped { by, seconds_left: Some(seconds_left) } => {
-                reconnecting(format!("stopped by the {by}'s user"), *seconds_left)
-            }
-            LibraryEvent::ReceiverFailed(error) => Event::ReceiverFailed {
-                code: error.exit().name().into(),
-                message: error.to_string().into(),
-            },
-            LibraryEvent::Sent { report } => self.sent(report),
-            LibraryEvent::ReceiptStored(place) => {
-                Event::Receipt { path: shown(place.as_os_str().as_encoded_bytes()).into() }
             }
             _ => return None,
         })
