@@ -170,65 +170,92 @@ enum wraith_event_kind_t
  {
     // An event without a number of its own.
     WRAITH_EVENT_OTHER = 0,
-    // A peer proved the words of the code. `peer` is its NodeId; `text` is the meeting place.
+    // A receiver proved that it has the code's words, and got the ticket.
+    // `text`: Meeting place.
+    // `peer`: NodeId of the receiver.
     WRAITH_EVENT_CODE_USED = 1,
-    // A peer tried the code with wrong words. The code is used up.
+    // A receiver tried the code with wrong words. The code is invalid from now on.
+    // `text`: Meeting place.
     WRAITH_EVENT_CODE_BURNED = 2,
-    // A long code, `text`, is available. It needs no common network.
+    // A long code is available, in addition to the short code or instead of it.
+    // `text`: The code.
     WRAITH_EVENT_LONG_CODE = 3,
-    // The code expired before a peer used it.
+    // The code has expired without a receiver.
     WRAITH_EVENT_CODE_EXPIRED = 4,
-    // The meeting place `path` is currently unreachable, for the reason `text`.
+    // A meeting place is unreachable; the node retries.
+    // `path`: The meeting place.
+    // `text`: The reason.
     WRAITH_EVENT_PLACE_LOST = 5,
-    // The meeting place `path` is reachable again.
+    // A meeting place is reachable again.
+    // `path`: The meeting place.
     WRAITH_EVENT_PLACE_BACK = 6,
-    // The other side was found.
+    // The peer was found.
     WRAITH_EVENT_PEER_FOUND = 7,
-    // Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
+    // Both sides have authenticated each other.
+    // `peer`: NodeId of the peer.
+    // `text`: Address of the peer.
     WRAITH_EVENT_CONNECTED = 8,
-    // The connection moved to another path, to the address `text`, or stays on a relay for the
-    // reason `path`. `peer` is the other side's NodeId.
+    // The connection changed its network path, or stays on a relay for the given reason.
+    // `peer`: NodeId of the peer.
+    // `text`: Address of the peer on its current path.
+    // `path`: Why no path better than the relay was found, or empty if the path has changed.
     WRAITH_EVENT_PATH = 9,
-    // The offer: `path` is its first name, `count` its number of files, `bytes` their total size.
+    // The sender described its offer.
+    // `path`: Name of the first entry.
+    // `count`: Number of files.
+    // `bytes`: Total size of the files, in bytes.
     WRAITH_EVENT_OFFERED = 10,
-    // The receiver accepted the offer.
+    // The receiver accepted.
     WRAITH_EVENT_ACCEPTED = 11,
-    // The file `path` of `bytes` bytes is settled; `detail` is a `wraith_file_status_t`.
+    // A file is finished.
+    // `path`: Path of the file in the offer, escaped for a terminal.
+    // `detail`, a `wraith_file_status_t`: Result.
+    // `bytes`: Size in bytes.
     WRAITH_EVENT_FILE = 12,
-    // A remark about `path` that stops nothing: `text`.
+    // A warning that does not stop the transfer.
+    // `path`: The affected path, or an empty string.
+    // `text`: Text of the warning.
     WRAITH_EVENT_NOTE = 13,
     // Progress: `count` files and `bytes` bytes are settled.
     WRAITH_EVENT_PROGRESS = 14,
-    // The connection was lost for the reason `text`; `detail` is a `wraith_lost_reason_t`. This
-    // side searches for the other for `count` more seconds.
+    // The connection was lost. This side reconnects or waits for the peer.
+    // `detail`, a `wraith_lost_reason_t`: The reason.
+    // `text`: The reason, as text.
+    // `count`: Seconds until this side gives up.
     WRAITH_EVENT_CONNECTION_LOST = 15,
-    // A receiver confirmed everything; it has `count` files with `bytes` bytes now.
+    // A receiver has confirmed all files that could be sent.
+    // `peer`: NodeId of the receiver.
+    // `bytes`: Bytes of the files that it has now.
+    // `count`: Number of the files that it has now.
     WRAITH_EVENT_SENT = 16,
-    // The receiver postponed its answer; the offer stays valid.
+    // The receiver previewed the offer and postponed its answer; the offer stays valid.
     WRAITH_EVENT_OFFER_POSTPONED = 17,
-    // The reader was too slow and missed `count` events.
+    // This reader was too slow, and events were dropped.
+    // `count`: Number of dropped events.
     WRAITH_EVENT_LAGGED = 18,
-    // Final event: everything is done and confirmed.
+    // Last event: the transfer is complete and confirmed.
     WRAITH_EVENT_DONE = 19,
-    // Final event: the transfer failed; see `status` and `text`.
+    // Last event: the transfer failed. The transfer's result is the same error.
+    // `status` and `text`: The reason.
     WRAITH_EVENT_FAILED = 20,
-    // This side has used the code before. It continues with the ticket from that time.
+    // This side has used the code before; the transfer resumes.
     WRAITH_EVENT_RESUMED = 21,
     // A peer used a ticket that a code had delivered to another machine. It was rejected.
     WRAITH_EVENT_UNAUTHORIZED_PEER = 22,
-    // The code admits no further receivers, for the reason `text`. Receivers that are connected
-    // are still served.
+    // The code accepts no new receivers any more; running transfers continue.
+    // `text`: The reason.
     WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23,
-    // One of several receivers has everything, `count` so far. `detail` is the wanted number, or 0
-    // if there is no limit.
+    // One of several receivers has all files; the offer waits for the next one.
+    // `count`: Number of receivers that have all files.
+    // `detail`: Number of wanted receivers, or 0 if unlimited.
     WRAITH_EVENT_SERVED = 24,
     // A receiver reconnected. The new connection replaces the earlier one.
     WRAITH_EVENT_RECEIVER_RECONNECTED = 25,
-    // One of several receivers did not get everything; see `status` and `text`. The others are
-    // still served.
+    // One of several receivers did not get all files. The others are not affected.
+    // `status` and `text`: The reason.
     WRAITH_EVENT_RECEIVER_FAILED = 26,
-    // A user or program stopped the transfer; `detail` is the side, a `wraith_role_t`. It was not
-    // the network.
+    // A user or program stopped the transfer. It was not the network.
+    // `detail`, a `wraith_role_t`: The side that stopped.
     WRAITH_EVENT_STOPPED = 27,
 };
 #ifndef __cplusplus
@@ -239,25 +266,25 @@ typedef uint32_t wraith_event_kind_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// The result for one file.
+// Result of one file.
 enum wraith_file_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Transferred now, and verified.
+    // Transferred and verified, in whole or from where an earlier transfer stopped.
     WRAITH_FILE_DONE = 0,
-    // The receiver already had exactly this file.
+    // The receiver already had this exact file.
     WRAITH_FILE_ALREADY_HERE = 1,
-    // Another file has this name and was kept.
+    // A different file has its path, and the conflict policy kept that one.
     WRAITH_FILE_SKIPPED = 2,
-    // The file changed at the sender while it was read.
+    // The file changed at the sender while it was read. Send it again.
     WRAITH_FILE_CHANGED = 3,
     // The sender could not read the file.
     WRAITH_FILE_UNREADABLE = 4,
-    // Parts received earlier no longer match the file. Receive it again.
+    // The partial file of an earlier transfer did not match any more. Receive it again.
     WRAITH_FILE_STALE = 5,
-    // The receiver could not move the file to its place.
+    // The receiver could not move the file to its destination.
     WRAITH_FILE_BLOCKED = 6,
 };
 #ifndef __cplusplus
@@ -268,8 +295,7 @@ typedef uint32_t wraith_file_status_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Why a connection was lost. Later versions add numbers; treat unknown ones as
-// `WRAITH_LOST_OTHER`.
+// Why a connection was lost.
 enum wraith_lost_reason_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t

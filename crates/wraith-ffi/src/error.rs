@@ -17,8 +17,12 @@ use wraith::session::{
 /// Defines the error from the table of all kinds of failures.
 macro_rules! reasons {
     (
-        both { $($(#[$both_doc:meta])* $both:ident $both_status:ident = $both_number:literal,)* }
-        transfers { $($(#[$kind_doc:meta])* $kind:ident $kind_status:ident = $kind_number:literal,)* }
+        both {
+            $($(#[$both_doc:meta])* $both:ident $both_status:ident = $both_number:literal, exit $both_exit:ident;)*
+        }
+        transfers {
+            $($(#[$kind_doc:meta])* $kind:ident $kind_status:ident = $kind_number:literal, exit $kind_exit:ident;)*
+        }
         sessions {
             $($(#[$reason_doc:meta])* $reason:ident $reason_status:ident = $reason_number:literal,)*
         }
@@ -72,7 +76,7 @@ macro_rules! session_errors {
     )* };
 }
 
-include!("../../../bindings/reasons.rs");
+include!("../../wraith/reasons.rs");
 
 impl WraithError {
     /// The error for a value that was already taken.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wraith::FetchBuilder;
 
 use crate::accept::AcceptOptions;
-use crate::content::{MemoryContent, locked, set};
+use crate::content::{MemoryContent, locked};
 use crate::error::WraithError;
 use crate::event::{Event, EventReader};
 use crate::offer::is_cancelled_by;
@@ -31,11 +31,12 @@ pub struct FetchOptions {
 }
 
 impl FetchOptions {
-    pub(crate) fn apply(self, mut fetch: FetchBuilder) -> FetchBuilder {
-        fetch = set(fetch, self.timeout, FetchBuilder::timeout);
-        fetch = set(fetch, self.reconnect, FetchBuilder::reconnect);
-        fetch = set(fetch, self.bytes_per_second, FetchBuilder::rate);
-        fetch.preview(!self.no_preview)
+    pub(crate) fn apply(self, fetch: FetchBuilder) -> FetchBuilder {
+        fetch
+            .timeout(self.timeout)
+            .reconnect(self.reconnect)
+            .rate(self.bytes_per_second)
+            .preview(!self.no_preview)
     }
 }
 

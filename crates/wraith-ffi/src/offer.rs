@@ -55,10 +55,8 @@ impl OfferOptions {
         };
         let listen = self.listen.as_deref().or(listen).map(address).transpose()?;
         offer = set(offer, self.expires, OfferBuilder::expires);
-        offer = set(offer, self.timeout, OfferBuilder::timeout);
-        offer = set(offer, self.reconnect, OfferBuilder::reconnect);
-        offer = set(offer, self.bytes_per_second, OfferBuilder::rate);
         offer = set(offer, listen, OfferBuilder::bind_to);
+        offer = offer.timeout(self.timeout).reconnect(self.reconnect).rate(self.bytes_per_second);
         Ok(if self.anew { offer.anew() } else { offer })
     }
 }

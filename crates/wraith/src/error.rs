@@ -13,74 +13,45 @@ pub(crate) use wraith_files::plain;
 use wraith_transfer::{Role, TransferError};
 use wraith_transport::ConnectError;
 
+use crate::exit::Exit;
 use crate::state::{StateError, StateErrorKind};
 
-/// Category of an [`Error`]. Later versions add kinds but never rename one.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// A path, name, code, ticket or option is invalid.
-    InvalidInput,
-    /// No address answered, or no peer came.
-    NotFound,
-    /// The user of the other side declined.
-    Refused,
-    /// After a reconnect, the sender made another offer than the accepted one.
-    OfferChanged,
-    /// The words are wrong, the code is used or expired, or the ticket names no offer of the
-    /// sender.
-    WrongCode,
-    /// The connection was lost and not restored in time. The same transfer can be resumed.
-    NetworkLost,
-    /// A disk is full, read-only or unreadable. The same transfer can be resumed.
-    Disk,
-    /// The reader or writer of a byte stream failed. [`std::error::Error::source`] returns its error
-    /// if it is this side's.
-    Stream,
-    /// The program of one side panicked, for example in a reader, writer or observer.
-    Panicked,
-    /// Data does not match its hash.
-    Verification,
-    /// The peer sent a name that could escape the target folder.
-    UnsafeName,
-    /// The transfer is complete except for some files that could not be transferred.
-    Partial,
-    /// The peer violated the protocol.
-    Protocol,
-    /// One of the two sides cancelled. The same transfer can be resumed.
-    Cancelled,
-    /// The receiver postponed its answer; the offer stays valid.
-    Postponed,
-    /// Another program with the same identity receives the offer; its user accepted first.
-    ReceivedElsewhere,
-    /// Any other error.
-    Other,
+/// Defines the categories from the table of all kinds of failures.
+macro_rules! reasons {
+    (
+        both { $($(#[$both_doc:meta])* $both:ident $both_c:ident = $both_n:literal, exit $both_exit:ident;)* }
+        transfers { $($(#[$doc:meta])* $kind:ident $c:ident = $n:literal, exit $exit:ident;)* }
+        $($others:tt)*
+    ) => {
+        /// Category of an [`Error`]. Later versions add kinds but never rename one.
+        #[non_exhaustive]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorKind {
+            $($(#[$both_doc])* $both,)*
+            $($(#[$doc])* $kind,)*
+            /// Any other error.
+            Other,
+        }
+
+        impl ErrorKind {
+            /// Returns the exit code of a program that fails with an error of this kind.
+            const fn exit(self) -> Exit {
+                match self {
+                    $(Self::$both => Exit::$both_exit,)*
+                    $(Self::$kind => Exit::$exit,)*
+                    Self::Other => Exit::Other,
+                }
+            }
+        }
+    };
 }
 
-impl ErrorKind {
-    /// Returns the name for programs, in lower case with underscores.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidInput => "invalid_input",
-            Self::NotFound => "not_found",
-            Self::Refused => "refused",
-            Self::OfferChanged => "offer_changed",
-            Self::WrongCode => "wrong_code",
-            Self::NetworkLost => "network_lost",
-            Self::Disk => "disk",
-            Self::Stream => "stream",
-            Self::Panicked => "panicked",
-            Self::Verification => "verification",
-            Self::UnsafeName => "unsafe_name",
-            Self::Partial => "partial",
-            Self::Protocol => "protocol",
-            Self::Cancelled => "cancelled",
-            Self::Postponed => "postponed",
-            Self::ReceivedElsewhere => "received_elsewhere",
-            Self::Other => "other",
-        }
-    }
+/// The errors of `wraith_session` are none of this crate.
+macro_rules! session_errors {
+    ($($error:ty,)*) => {};
 }
+
+include!("../reasons.rs");
 
 /// The typed reason behind an [`Error`].
 #[non_exhaustive]
@@ -172,6 +143,14 @@ impl Error {
         }
     }
 
+    /// Returns the exit code of a program that fails with this error.
+    pub fn exit(&self) -> Exit {
+        match self.cause() {
+            Some(Cause::State(state)) => state.exit(),
+            _ => self.kind().exit(),
+        }
+    }
+
     /// Returns true if the same transfer, started again, continues where this one stopped.
     pub fn is_resumable(&self) -> bool {
         match &self.0.cause {
@@ -234,12 +213,6 @@ impl From<TransferError> for Error {
     }
 }
 
-impl From<ConnectError> for Error {
-    fn from(error: ConnectError) -> Self {
-        Self::new(ErrorKind::NotFound, error.to_string())
-    }
-}
-
 impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         let kind = match error.kind() {
@@ -251,23 +224,22 @@ impl From<StateError> for Error {
     }
 }
 
-impl From<PolicyNotBuilt> for Error {
-    fn from(error: PolicyNotBuilt) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
+macro_rules! from_errors {
+    ($($error:ty => $kind:ident),*) => { $(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::new(ErrorKind::$kind, error.to_string())
+            }
+        }
+    )* };
 }
 
-impl From<CodeError> for Error {
-    fn from(error: CodeError) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
-}
-
-impl From<TicketError> for Error {
-    fn from(error: TicketError) -> Self {
-        Self::new(ErrorKind::InvalidInput, error.to_string())
-    }
-}
+from_errors!(
+    ConnectError => NotFound,
+    PolicyNotBuilt => InvalidInput,
+    CodeError => InvalidInput,
+    TicketError => InvalidInput
+);
 
 #[cfg(test)]
 mod tests {
@@ -282,6 +254,19 @@ mod tests {
         assert!(error.is_resumable() && error.transfer().is_some());
         let refused: Error = TransferError::Refused { why: String::new() }.into();
         assert!(!refused.is_resumable());
+    }
+
+    #[test]
+    fn an_error_has_the_exit_code_of_its_kind_or_of_the_state() {
+        let exit = |kind| Error::new(kind, "").exit();
+        assert_eq!(exit(ErrorKind::InvalidInput), Exit::Usage);
+        assert_eq!(exit(ErrorKind::OfferChanged), Exit::Refused);
+        assert_eq!(exit(ErrorKind::Cancelled), Exit::NetworkLost, "the same command continues");
+        assert_eq!(exit(ErrorKind::Stream), Exit::Disk);
+        assert_eq!(exit(ErrorKind::Protocol), Exit::Other);
+        let unwritable = crate::state::StateDir::in_folder("/dev/null/state").identity();
+        assert_eq!(Error::from(unwritable.map(drop).unwrap_err()).exit(), Exit::Disk);
+        assert!(Exit::ALL.is_sorted_by_key(|exit| *exit as u8));
     }
 
     #[test]

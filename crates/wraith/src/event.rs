@@ -57,6 +57,16 @@ pub enum FoundAt {
     Place(PlaceName),
 }
 
+impl FoundAt {
+    /// Returns the meeting place. `None` for an address.
+    pub fn place(&self) -> Option<&PlaceName> {
+        match self {
+            Self::Address => None,
+            Self::Place(place) => Some(place),
+        }
+    }
+}
+
 /// An event of an offer, a fetch or a listener. Later versions add variants.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
@@ -216,15 +226,27 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the text of [`Event::ClocksDiffer`] for bindings that have no type for it.
-    pub fn clocks_differ_text(peer: Option<NodeId>, seconds: i64) -> String {
-        let peer = peer.map_or("a peer".to_owned(), |peer| peer.to_string());
-        let direction = if seconds < 0 { "behind" } else { "ahead of" };
-        let difference = seconds.unsigned_abs();
-        format!("{peer} got no answer: its clock is {difference} s {direction} this machine's")
+    /// Turns an event about this machine into a [`Self::Note`], for bindings that have no type of
+    /// their own for it. Returns every other event unchanged.
+    #[must_use]
+    pub fn or_note(self) -> Self {
+        let what = match self {
+            Self::StateNotStored(why) => why,
+            Self::ClocksDiffer { peer, seconds } => {
+                let peer = peer.map_or("a peer".to_owned(), |peer| peer.to_string());
+                let direction = if seconds < 0 { "behind" } else { "ahead of" };
+                let difference = seconds.unsigned_abs();
+                format!(
+                    "{peer} got no answer: its clock is {difference} s {direction} this machine's"
+                )
+            }
+            other => return other,
+        };
+        Self::Note { path: String::new(), what }
     }
 
-    pub(crate) fn is_last(&self) -> bool {
+    /// Returns true for [`Self::Done`] and [`Self::Failed`]. No event follows.
+    pub fn is_last(&self) -> bool {
         matches!(self, Self::Done | Self::Failed(_))
     }
 

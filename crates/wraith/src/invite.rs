@@ -22,11 +22,25 @@ pub struct InvitationBuilder {
     life: Duration,
 }
 
-impl InvitationBuilder {
-    pub(crate) fn new(node: Node) -> Self {
-        Self { node, life: CODE_LIFE }
+impl Node {
+    /// Makes a code for a receiver that starts first. A sender uses the code to hand over its
+    /// ticket.
+    ///
+    /// ```no_run
+    /// # use wraith::{Error, Node, OnConflict};
+    /// # async fn example(node: Node) -> Result<(), Error> {
+    /// let invitation = node.invite().start().await?;
+    /// println!("on the other machine: wraith send FILE --code {}", invitation.code());
+    /// let source = invitation.ticket().await?;
+    /// node.fetch(source, "Downloads").accept_all(OnConflict::Rename).finished().await?.complete()
+    /// # }
+    /// ```
+    pub fn invite(&self) -> InvitationBuilder {
+        InvitationBuilder { node: self.clone(), life: CODE_LIFE }
     }
+}
 
+impl InvitationBuilder {
     /// Sets the lifetime of the code. Default: one hour.
     pub fn expires(mut self, life: Duration) -> Self {
         self.life = life;

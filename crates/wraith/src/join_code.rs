@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::node::Node;
 use crate::paths::SocketPaths;
-use crate::settings::Timeouts;
+use crate::settings::time_to_find;
 use crate::state::TriedBefore;
 
 /// Default lifetime of a code.
@@ -28,14 +28,14 @@ pub(crate) async fn join_once(
     node: &Node,
     code: &Code,
     ticket: Option<MakeTicket>,
-    timeouts: Timeouts,
+    timeout: Option<Duration>,
     publisher: &EventPublisher,
     paths: &SocketPaths,
 ) -> Result<JoinSuccess, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(already_tried(before));
     }
-    let limit = TimeLimit::new(timeouts.to_find(code.is_long()));
+    let limit = TimeLimit::new(time_to_find(timeout, code.is_long()));
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
     let reach = if code.is_long() {

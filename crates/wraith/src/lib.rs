@@ -2,16 +2,18 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod api;
 mod blocking_io;
 mod clock_reports;
 mod engine;
 mod error;
 mod event;
 mod event_publisher;
+mod exit;
 mod fetch;
 mod invite;
 mod join_code;
+#[cfg(feature = "serde")]
+pub mod json;
 mod listen;
 mod node;
 mod offer;
@@ -21,8 +23,6 @@ pub mod place;
 mod progress;
 mod report;
 mod route;
-#[cfg(feature = "serde")]
-mod serialize;
 mod service;
 mod settings;
 pub mod state;
@@ -30,6 +30,7 @@ pub mod state;
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, FoundAt, Observer, OfferInfo};
 pub use event_publisher::Events;
+pub use exit::Exit;
 pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
@@ -44,6 +45,7 @@ pub use service::{
     ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedConnection,
     SharedStream,
 };
+pub use settings::TransferOptions;
 pub use wraith_crypto::{Backends, NodeId, SecretIdentity, UnknownBackends, implementation};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, JoinErrorKind, Lan, MeetingPlace,

@@ -86,41 +86,17 @@ impl Payload {
     }
 }
 
-impl From<PathBuf> for Payload {
-    fn from(path: PathBuf) -> Self {
-        Self::paths([path])
-    }
+macro_rules! from_paths {
+    ($($path:ty),*) => { $(
+        impl From<$path> for Payload {
+            fn from(path: $path) -> Self {
+                Self::paths([path])
+            }
+        }
+    )* };
 }
 
-impl From<&Path> for Payload {
-    fn from(path: &Path) -> Self {
-        Self::paths([path])
-    }
-}
-
-impl From<&PathBuf> for Payload {
-    fn from(path: &PathBuf) -> Self {
-        Self::paths([path])
-    }
-}
-
-impl From<String> for Payload {
-    fn from(path: String) -> Self {
-        Self::paths([path])
-    }
-}
-
-impl From<OsString> for Payload {
-    fn from(path: OsString) -> Self {
-        Self::paths([path])
-    }
-}
-
-impl From<&str> for Payload {
-    fn from(path: &str) -> Self {
-        Self::paths([path])
-    }
-}
+from_paths!(PathBuf, &Path, &PathBuf, String, OsString, &str);
 
 impl From<Vec<PathBuf>> for Payload {
     fn from(paths: Vec<PathBuf>) -> Self {

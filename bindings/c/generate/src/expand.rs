@@ -1,5 +1,5 @@
 //! The sources of `crates/wraith-c` as one file for cbindgen, which expands no macros: `export!`
-//! and the table of reasons are expanded here.
+//! and the tables of reasons and events are expanded here.
 
 use std::path::Path;
 
@@ -22,7 +22,12 @@ pub(crate) fn sources(file: &Path) -> Result<String> {
             out.push_str(&functions(&block.join("\n"))?);
         } else if let Some(table) = line.strip_prefix("include!(\"") {
             let table = table.strip_suffix("\");").context("the table has a path")?;
-            out.push_str(&statuses(&std::fs::read_to_string(file.with_file_name(table))?)?);
+            let table = file.with_file_name(table);
+            let text = std::fs::read_to_string(&table)?;
+            out.push_str(&match table.file_stem().and_then(|name| name.to_str()) {
+                Some("events") => events(&text)?,
+                _ => statuses(&text)?,
+            });
         } else if !line.starts_with("//!") && !line.starts_with("#!") {
             out.push_str(line);
             out.push('\n');
@@ -83,9 +88,7 @@ fn statuses(table: &str) -> Result<String> {
     for line in table.lines().map(str::trim) {
         if line.starts_with("///") {
             docs.push_str(&format!("{line}\n"));
-        } else if let Some((names, number)) = line.split_once(" = ") {
-            let status = names.split(' ').next_back().context("a row has a status")?;
-            let number: i32 = number.trim_end_matches(',').parse()?;
+        } else if let Some((status, number)) = number_of(line)? {
             rows.push((number, format!("{}{status} = {number},\n", std::mem::take(&mut docs))));
         } else {
             docs.clear();
@@ -97,4 +100,83 @@ fn statuses(table: &str) -> Result<String> {
         "/// Result of a call. Later versions add numbers but never change one.\n#[repr(i32)]\n\
          pub enum wraith_status_t {{\n{rows}}}\n"
     ))
+}
+
+/// Returns the enums of the table of events, each in the order of its numbers. The documentation of
+/// a kind names the fields of `wraith_event_t` that it uses.
+fn events(table: &str) -> Result<String> {
+    let (values, kinds) = table.split_once("\nevents! {").context("the table has events")?;
+    let mut out = String::new();
+    let (mut docs, mut rows, mut enums) = (Vec::new(), Vec::new(), Vec::new());
+    for line in values.lines().skip_while(|line| *line != "values! {").map(str::trim) {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc);
+        } else if let Some((name, number)) = number_of(line)? {
+            rows.push(Row { number, name, docs: std::mem::take(&mut docs), fields: Vec::new() });
+        } else if let Some((name, c_name)) = line.trim_end_matches(" {").split_once(" wraith_") {
+            out.push_str(&docs.drain(..).map(|doc| format!("///{doc}\n")).collect::<String>());
+            out.push_str(&format!("#[repr(u32)]\npub enum wraith_{c_name} {{\n"));
+            enums.push((name, format!("`wraith_{c_name}`")));
+        } else if line == "}" && !rows.is_empty() {
+            out.push_str(&enumerators(&mut rows));
+        }
+    }
+    out.push_str("/// The kind of an event. Later versions add numbers; ignore unknown ones.\n");
+    out.push_str("#[repr(u32)]\npub enum wraith_event_kind_t {\n");
+    for line in kinds.lines().map(str::trim) {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs.push(doc);
+        } else if let Some((name, number)) = number_of(line)? {
+            rows.push(Row { number, name, docs: std::mem::take(&mut docs), fields: Vec::new() });
+        } else {
+            let doc = docs.drain(..).collect::<String>();
+            if let Some(row) = rows.last_mut() {
+                row.fields.extend(field(line, &doc, &enums));
+            }
+        }
+    }
+    out.push_str(&enumerators(&mut rows));
+    Ok(out)
+}
+
+/// A row of the table, with the documentation of its fields.
+struct Row<'a> {
+    number: u32,
+    name: &'a str,
+    docs: Vec<&'a str>,
+    fields: Vec<String>,
+}
+
+/// Returns the documentation of a field of an event that C has.
+fn field(line: &str, doc: &str, enums: &[(&str, String)]) -> Option<String> {
+    let place = line.split(' ').next()?;
+    let (shown, nothing) = match place {
+        "address" => ("text", "empty"),
+        "error" => ("status` and `text", "empty"),
+        "text" | "path" | "peer" => (place, "empty"),
+        "count" | "bytes" | "detail" => (place, "0"),
+        _ => return None,
+    };
+    let is_of = |(name, _): &&(&str, String)| line.contains(&format!(": {name} = "));
+    let of = enums.iter().find(is_of).map(|(_, of)| format!(", a {of}")).unwrap_or_default();
+    Some(format!("/// `{shown}`{of}:{}\n", doc.replace("null", nothing)))
+}
+
+/// Returns the name and number of a row `Name WRAITH_NAME = 1`.
+fn number_of(line: &str) -> Result<Option<(&str, u32)>> {
+    let Some((names, number)) = line.split_once(" = ") else { return Ok(None) };
+    let name = names.split(' ').next_back().filter(|name| name.starts_with("WRAITH_"));
+    let number = number.split([',', ':']).next().unwrap_or(number);
+    name.map(|name| Ok((name, number.parse()?))).transpose()
+}
+
+fn enumerators(rows: &mut Vec<Row<'_>>) -> String {
+    rows.sort_by_key(|row| row.number);
+    let mut out = String::new();
+    for Row { number, name, docs, fields } in rows.drain(..) {
+        docs.iter().for_each(|doc| out.push_str(&format!("///{doc}\n")));
+        out.push_str(&fields.concat());
+        out.push_str(&format!("{name} = {number},\n"));
+    }
+    out + "}\n"
 }

@@ -105,10 +105,10 @@ impl CallbackThread {
                     return CallbackAction::Event(Event::lagged(events));
                 }
                 // The final event of the library comes before the result.
+                event if event.is_last() => {}
                 event => {
-                    if let Some(event) = Event::of(&event, |remote| self.node.shown(remote)) {
-                        return CallbackAction::Event(event);
-                    }
+                    let event = Event::of(event, |remote| self.node.shown(remote));
+                    return CallbackAction::Event(event);
                 }
             }
         }

@@ -1,152 +1,111 @@
-//! Events of a transfer as plain structs.
+//! Events of a transfer as plain structs. `bindings/events.rs` lists them.
 
-use wraith::{FileStatus, OfferInfo};
+use wraith::OfferInfo;
 
 use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::WRAITH_OK;
 use crate::status::{Failure, wraith_status_t};
 
-/// The kind of an event. Later versions add numbers; ignore unknown ones.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_event_kind_t {
-    /// An event without a number of its own.
-    WRAITH_EVENT_OTHER = 0,
-    /// A peer proved the words of the code. `peer` is its NodeId; `text` is the meeting place.
-    WRAITH_EVENT_CODE_USED = 1,
-    /// A peer tried the code with wrong words. The code is used up.
-    WRAITH_EVENT_CODE_BURNED = 2,
-    /// A long code, `text`, is available. It needs no common network.
-    WRAITH_EVENT_LONG_CODE = 3,
-    /// The code expired before a peer used it.
-    WRAITH_EVENT_CODE_EXPIRED = 4,
-    /// The meeting place `path` is currently unreachable, for the reason `text`.
-    WRAITH_EVENT_PLACE_LOST = 5,
-    /// The meeting place `path` is reachable again.
-    WRAITH_EVENT_PLACE_BACK = 6,
-    /// The other side was found.
-    WRAITH_EVENT_PEER_FOUND = 7,
-    /// Both sides are authenticated. `peer` is the other side's NodeId and `text` its address.
-    WRAITH_EVENT_CONNECTED = 8,
-    /// The connection moved to another path, to the address `text`, or stays on a relay for the
-    /// reason `path`. `peer` is the other side's NodeId.
-    WRAITH_EVENT_PATH = 9,
-    /// The offer: `path` is its first name, `count` its number of files, `bytes` their total size.
-    WRAITH_EVENT_OFFERED = 10,
-    /// The receiver accepted the offer.
-    WRAITH_EVENT_ACCEPTED = 11,
-    /// The file `path` of `bytes` bytes is settled; `detail` is a `wraith_file_status_t`.
-    WRAITH_EVENT_FILE = 12,
-    /// A remark about `path` that stops nothing: `text`.
-    WRAITH_EVENT_NOTE = 13,
-    /// Progress: `count` files and `bytes` bytes are settled.
-    WRAITH_EVENT_PROGRESS = 14,
-    /// The connection was lost for the reason `text`; `detail` is a `wraith_lost_reason_t`. This
-    /// side searches for the other for `count` more seconds.
-    WRAITH_EVENT_CONNECTION_LOST = 15,
-    /// A receiver confirmed everything; it has `count` files with `bytes` bytes now.
-    WRAITH_EVENT_SENT = 16,
-    /// The receiver postponed its answer; the offer stays valid.
-    WRAITH_EVENT_OFFER_POSTPONED = 17,
-    /// The reader was too slow and missed `count` events.
-    WRAITH_EVENT_LAGGED = 18,
-    /// Final event: everything is done and confirmed.
-    WRAITH_EVENT_DONE = 19,
-    /// Final event: the transfer failed; see `status` and `text`.
-    WRAITH_EVENT_FAILED = 20,
-    /// This side has used the code before. It continues with the ticket from that time.
-    WRAITH_EVENT_RESUMED = 21,
-    /// A peer used a ticket that a code had delivered to another machine. It was rejected.
-    WRAITH_EVENT_UNAUTHORIZED_PEER = 22,
-    /// The code admits no further receivers, for the reason `text`. Receivers that are connected
-    /// are still served.
-    WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23,
-    /// One of several receivers has everything, `count` so far. `detail` is the wanted number, or 0
-    /// if there is no limit.
-    WRAITH_EVENT_SERVED = 24,
-    /// A receiver reconnected. The new connection replaces the earlier one.
-    WRAITH_EVENT_RECEIVER_RECONNECTED = 25,
-    /// One of several receivers did not get everything; see `status` and `text`. The others are
-    /// still served.
-    WRAITH_EVENT_RECEIVER_FAILED = 26,
-    /// A user or program stopped the transfer; `detail` is the side, a `wraith_role_t`. It was not
-    /// the network.
-    WRAITH_EVENT_STOPPED = 27,
+/// A value of an event as a number.
+trait Number {
+    fn number(&self) -> u32;
 }
+
+impl Number for Option<u32> {
+    fn number(&self) -> u32 {
+        self.unwrap_or(0)
+    }
+}
+
+/// Defines the enums of values in events.
+macro_rules! values {
+    ($($(#[$doc:meta])* $name:ident $c:ident {
+        $($(#[$value_doc:meta])* $value:ident $number:ident = $n:literal: $pattern:pat,)*
+    })*) => { $(
+        $(#[$doc])*
+        #[repr(u32)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $c { $($(#[$value_doc])* $number = $n,)* }
+
+        impl Number for wraith::$name {
+            fn number(&self) -> u32 {
+                match self { $($pattern => $c::$number as u32,)* }
+            }
+        }
+    )* };
+}
+
+/// Sets a field of an event.
+macro_rules! set {
+    ($event:ident $shown:ident nowhere $value:expr) => {
+        let _ = &$value;
+    };
+    ($event:ident $shown:ident peer $value:expr) => {
+        $event.peer = Some(*$value.as_bytes())
+    };
+    ($event:ident $shown:ident address $value:expr) => {
+        $event.text = $shown($value)
+    };
+    ($event:ident $shown:ident error $value:expr) => {
+        $event.set_failure(&Failure::from($value.clone()))
+    };
+    ($event:ident $shown:ident detail $value:expr) => {
+        $event.detail = $value.number()
+    };
+    ($event:ident $shown:ident text $value:expr) => {
+        $event.text = $value
+    };
+    ($event:ident $shown:ident path $value:expr) => {
+        $event.path = Option::<String>::from($value).unwrap_or_default()
+    };
+    ($event:ident $shown:ident $number:ident $value:expr) => {
+        $event.$number = u64::from($value)
+    };
+}
+
+/// Defines the kinds of events, and the conversion from those of the library.
+macro_rules! events {
+    (
+        everywhere { $(
+            $(#[$doc:meta])* $name:ident $kind:ident = $n:literal, $pattern:pat
+            $(=> {
+                $($(#[$field_doc:meta])* $slot:ident $field:ident: $type:ty = $value:expr,)*
+            } $(c { $($(#[$more_doc:meta])* $more:ident = $more_value:expr,)* })?)?,
+        )* }
+        languages { $($languages:tt)* }
+        c { $($(#[$own_doc:meta])* $own:ident = $own_n:literal,)* }
+    ) => {
+        /// The kind of an event. Later versions add numbers; ignore unknown ones.
+        #[repr(u32)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum wraith_event_kind_t {
+            $($(#[$own_doc])* $own = $own_n,)*
+            $($(#[$doc])* $kind = $n,)*
+        }
+
+        impl Event {
+            /// Converts an event of the library. `shown` is the text of an address.
+            pub fn of(event: wraith::Event, shown: impl Fn(&wraith::Addr) -> String) -> Self {
+                let mut event_of_c = Self::new(WRAITH_EVENT_OTHER);
+                match &event.or_note() {
+                    $($pattern => {
+                        event_of_c.kind = $kind;
+                        $(
+                            $(set!(event_of_c shown $slot $value);)*
+                            $($(set!(event_of_c shown $more $more_value);)*)?
+                        )?
+                    })*
+                    _ => {}
+                }
+                event_of_c
+            }
+        }
+    };
+}
+
+include!("../../../../bindings/events.rs");
 
 use wraith_event_kind_t::*;
-
-/// A side of a transfer.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_role_t {
-    /// The side that offers.
-    WRAITH_SENDER = 1,
-    /// The side that fetches.
-    WRAITH_RECEIVER = 2,
-}
-
-/// Why a connection was lost. Later versions add numbers; treat unknown ones as
-/// `WRAITH_LOST_OTHER`.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_lost_reason_t {
-    /// Any other reason.
-    WRAITH_LOST_OTHER = 0,
-    /// No packet arrived from the peer for some seconds.
-    WRAITH_LOST_IDLE_TIMEOUT = 1,
-    /// The peer did not answer the handshake.
-    WRAITH_LOST_NO_ANSWER = 2,
-    /// Packets arrived, but no data.
-    WRAITH_LOST_STALLED = 3,
-    /// The peer did not send a message of the transfer protocol in time.
-    WRAITH_LOST_NO_MESSAGE = 4,
-    /// The path carries only packets that are too small.
-    WRAITH_LOST_PATH_MTU = 5,
-    /// The peer ended the connection without a reason that ends the transfer.
-    WRAITH_LOST_BY_PEER = 6,
-}
-
-fn lost_reason(why: &wraith::LostReason) -> wraith_lost_reason_t {
-    use wraith::LostReason as Why;
-    use wraith_lost_reason_t::*;
-    match why {
-        Why::IdleTimeout => WRAITH_LOST_IDLE_TIMEOUT,
-        Why::NoAnswer => WRAITH_LOST_NO_ANSWER,
-        Why::Stalled { .. } => WRAITH_LOST_STALLED,
-        Why::NoMessage { .. } => WRAITH_LOST_NO_MESSAGE,
-        Why::PathMtu => WRAITH_LOST_PATH_MTU,
-        Why::ClosedByPeer { .. } | Why::ReportedByPeer(_) => WRAITH_LOST_BY_PEER,
-        _ => WRAITH_LOST_OTHER,
-    }
-}
-
-fn role(role: wraith::Role) -> wraith_role_t {
-    match role {
-        wraith::Role::Sender => wraith_role_t::WRAITH_SENDER,
-        wraith::Role::Receiver => wraith_role_t::WRAITH_RECEIVER,
-    }
-}
-
-/// The result for one file.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_file_status_t {
-    /// Transferred now, and verified.
-    WRAITH_FILE_DONE = 0,
-    /// The receiver already had exactly this file.
-    WRAITH_FILE_ALREADY_HERE = 1,
-    /// Another file has this name and was kept.
-    WRAITH_FILE_SKIPPED = 2,
-    /// The file changed at the sender while it was read.
-    WRAITH_FILE_CHANGED = 3,
-    /// The sender could not read the file.
-    WRAITH_FILE_UNREADABLE = 4,
-    /// Parts received earlier no longer match the file. Receive it again.
-    WRAITH_FILE_STALE = 5,
-    /// The receiver could not move the file to its place.
-    WRAITH_FILE_BLOCKED = 6,
-}
 
 /// An event. Fields that its kind does not use are 0, empty or NULL.
 #[repr(C)]
@@ -238,105 +197,14 @@ impl Event {
     }
 
     pub fn failed(failure: &Failure) -> Self {
-        let text = failure.words.to_string();
-        Self { status: failure.status, text, ..Self::new(WRAITH_EVENT_FAILED) }
+        let mut event = Self::new(WRAITH_EVENT_FAILED);
+        event.set_failure(failure);
+        event
     }
 
-    /// Converts an event of the `wraith` crate. Returns `None` for its final event, which the
-    /// transfer reports itself.
-    pub fn of(event: &wraith::Event, shown: impl Fn(&wraith::Addr) -> String) -> Option<Self> {
-        use wraith::Event as LibraryEvent;
-        let peer = |peer: &wraith::NodeId| Some(*peer.as_bytes());
-        Some(match event {
-            LibraryEvent::CodeUsed { place, peer: node_id } => Self {
-                text: place.to_string(),
-                peer: peer(node_id),
-                ..Self::new(WRAITH_EVENT_CODE_USED)
-            },
-            LibraryEvent::CodeBurned(place) => {
-                Self { text: place.to_string(), ..Self::new(WRAITH_EVENT_CODE_BURNED) }
-            }
-            LibraryEvent::LongCode(code) => {
-                Self { text: code.to_string(), ..Self::new(WRAITH_EVENT_LONG_CODE) }
-            }
-            LibraryEvent::CodeExpired => Self::new(WRAITH_EVENT_CODE_EXPIRED),
-            LibraryEvent::PlaceLost { place, why } => Self {
-                path: place.to_string(),
-                text: why.to_string(),
-                ..Self::new(WRAITH_EVENT_PLACE_LOST)
-            },
-            LibraryEvent::PlaceBack(place) => {
-                Self { path: place.to_string(), ..Self::new(WRAITH_EVENT_PLACE_BACK) }
-            }
-            LibraryEvent::PeerFound(_) => Self::new(WRAITH_EVENT_PEER_FOUND),
-            LibraryEvent::Connected { peer: node_id, remote, .. } => Self {
-                text: shown(remote),
-                peer: peer(node_id),
-                ..Self::new(WRAITH_EVENT_CONNECTED)
-            },
-            LibraryEvent::Path { peer: node_id, remote, why, .. } => Self {
-                path: why.clone().unwrap_or_default(),
-                text: shown(remote),
-                peer: peer(node_id),
-                ..Self::new(WRAITH_EVENT_PATH)
-            },
-            LibraryEvent::Offered(offer) => Self {
-                path: offer.name.clone(),
-                count: offer.files,
-                bytes: offer.bytes,
-                ..Self::new(WRAITH_EVENT_OFFERED)
-            },
-            LibraryEvent::Accepted => Self::new(WRAITH_EVENT_ACCEPTED),
-            LibraryEvent::File { path, status, bytes, .. } => Self {
-                path: path.clone(),
-                bytes: *bytes,
-                detail: file_status(*status) as u32,
-                ..Self::new(WRAITH_EVENT_FILE)
-            },
-            LibraryEvent::Note { path, what } => {
-                Self { path: path.clone(), text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
-            }
-            LibraryEvent::ConnectionLost { why, seconds_left } => Self {
-                text: why.to_string(),
-                detail: lost_reason(why) as u32,
-                count: *seconds_left,
-                ..Self::new(WRAITH_EVENT_CONNECTION_LOST)
-            },
-            LibraryEvent::Stopped { by, .. } => {
-                Self { detail: role(*by) as u32, ..Self::new(WRAITH_EVENT_STOPPED) }
-            }
-            LibraryEvent::Sent { report } => Self {
-                bytes: report.receipt.bytes,
-                count: report.receipt.verified,
-                peer: peer(&report.receiver),
-                ..Self::new(WRAITH_EVENT_SENT)
-            },
-            LibraryEvent::OfferPostponed => Self::new(WRAITH_EVENT_OFFER_POSTPONED),
-            LibraryEvent::Resumed => Self::new(WRAITH_EVENT_RESUMED),
-            LibraryEvent::StateNotStored(what) => {
-                Self { text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
-            }
-            LibraryEvent::UnauthorizedPeer => Self::new(WRAITH_EVENT_UNAUTHORIZED_PEER),
-            LibraryEvent::ClosedToNewReceivers(why) => {
-                Self { text: why.to_string(), ..Self::new(WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS) }
-            }
-            LibraryEvent::Served { done, of } => Self {
-                count: (*done).into(),
-                detail: of.unwrap_or(0),
-                ..Self::new(WRAITH_EVENT_SERVED)
-            },
-            LibraryEvent::ReceiverReconnected => Self::new(WRAITH_EVENT_RECEIVER_RECONNECTED),
-            LibraryEvent::ClocksDiffer { peer, seconds } => Self {
-                text: LibraryEvent::clocks_differ_text(*peer, *seconds),
-                ..Self::new(WRAITH_EVENT_NOTE)
-            },
-            LibraryEvent::ReceiverFailed(error) => {
-                let failure = Failure::from(error.clone());
-                Self { kind: WRAITH_EVENT_RECEIVER_FAILED, ..Self::failed(&failure) }
-            }
-            LibraryEvent::Done | LibraryEvent::Failed(_) => return None,
-            _ => Self::new(WRAITH_EVENT_OTHER),
-        })
+    fn set_failure(&mut self, failure: &Failure) {
+        self.status = failure.status;
+        self.text = failure.words.to_string();
     }
 
     /// Returns true for a final event.
@@ -356,19 +224,6 @@ impl Event {
             text: wraith_bytes_t::of(self.text.as_bytes()),
             peer: self.peer.as_ref().map_or(wraith_bytes_t::EMPTY, |peer| wraith_bytes_t::of(peer)),
         })
-    }
-}
-
-fn file_status(status: FileStatus) -> wraith_file_status_t {
-    use wraith_file_status_t::*;
-    match status {
-        FileStatus::Done => WRAITH_FILE_DONE,
-        FileStatus::AlreadyHere => WRAITH_FILE_ALREADY_HERE,
-        FileStatus::Skipped => WRAITH_FILE_SKIPPED,
-        FileStatus::Changed => WRAITH_FILE_CHANGED,
-        FileStatus::Unreadable => WRAITH_FILE_UNREADABLE,
-        FileStatus::Stale => WRAITH_FILE_STALE,
-        FileStatus::Blocked => WRAITH_FILE_BLOCKED,
     }
 }
 
@@ -415,11 +270,11 @@ mod tests {
             (LibraryEvent::ReceiverReconnected, WRAITH_EVENT_RECEIVER_RECONNECTED),
             (LibraryEvent::ReceiverFailed(lost()), WRAITH_EVENT_RECEIVER_FAILED),
         ] {
-            let event = Event::of(&event, ToString::to_string).unwrap();
+            let event = Event::of(event, ToString::to_string);
             assert_eq!(event.kind, kind);
             assert!(!event.is_last());
         }
-        let failed = Event::of(&LibraryEvent::ReceiverFailed(lost()), ToString::to_string);
-        assert_eq!(failed.unwrap().status, wraith_status_t::WRAITH_INVALID_INPUT);
+        let failed = Event::of(LibraryEvent::ReceiverFailed(lost()), ToString::to_string);
+        assert_eq!(failed.status, wraith_status_t::WRAITH_INVALID_INPUT);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wraith::{AcceptOptions, FetchBuilder, OfferRequest, OnConflict, Source, Transfer};
+use wraith::{AcceptOptions, OfferRequest, OnConflict, Source, Transfer};
 
 use super::context::TransferContext;
 use super::event::OfferShown;
@@ -10,7 +10,7 @@ use super::event::wraith_answer_t::*;
 use super::node::wraith_node_t;
 use super::transfer::{self, Reports, wraith_transfer_t};
 use crate::border::{Callbacks, Plain, export, wraith_callbacks_t};
-use crate::options::{millis, nonzero, path, set, switch};
+use crate::options::{millis, nonzero, path, switch};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome};
 
@@ -70,10 +70,11 @@ export!(
             conflicts = policy(options.on_conflict)?;
             accept_all = switch(options.accept_all)?;
             progress_ms = options.progress_ms;
-            builder =
-                builder.sync(!switch(options.no_sync)?).keep_modes(switch(options.keep_modes)?);
-            builder = set(builder, nonzero(options.bytes_per_second), FetchBuilder::rate);
-            builder = set(builder, millis(options.timeout_ms), FetchBuilder::timeout);
+            builder = builder
+                .sync(!switch(options.no_sync)?)
+                .keep_modes(switch(options.keep_modes)?)
+                .rate(nonzero(options.bytes_per_second))
+                .timeout(millis(options.timeout_ms));
         }
         if !accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
             return Err(Failure::input("without accept_all, the callback `ask` is required"));

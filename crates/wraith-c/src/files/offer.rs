@@ -74,10 +74,9 @@ fn apply(
         receivers => builder.receivers(receivers.max(1)),
     };
     builder = set(builder, bind(call, options.bind)?, OfferBuilder::bind_to);
-    builder = set(builder, nonzero(options.bytes_per_second), OfferBuilder::rate);
     let life = nonzero(options.expires_s).map(Duration::from_secs);
     builder = set(builder, life, OfferBuilder::expires);
-    Ok(set(builder, millis(options.timeout_ms), OfferBuilder::timeout))
+    Ok(builder.rate(nonzero(options.bytes_per_second)).timeout(millis(options.timeout_ms)))
 }
 
 export!(

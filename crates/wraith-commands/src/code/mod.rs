@@ -20,7 +20,7 @@ pub const RELAY_PORT: u16 = 443;
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::output::Reporter;
 use crate::report::compare_clocks;
 
 /// Configures a node with the meeting places of the arguments.
@@ -167,17 +167,9 @@ pub fn explain(
     ));
 }
 
-/// Reports that a meeting place is lost, or back (`why` is None).
+/// Shows that a meeting place is lost, or back (`why` is None).
 pub fn report_place(place: &PlaceName, why: Option<&PlaceError>, reporter: &Reporter) {
-    let message = why.map(ToString::to_string);
-    reporter.event(&Event::Code {
-        state: if why.is_some() { "lost" } else { "back" },
-        place: Some(place.name()),
-        message: message.as_deref(),
-        peer: None,
-        contact: None,
-    });
-    match message {
+    match why {
         Some(why) => reporter.warn(format!("cannot wait {place} now ({why}); still trying")),
         None => reporter.status(format!("Waiting {place} again.")),
     }

@@ -1,29 +1,9 @@
-//! Maps the library's errors to exit codes and advice.
+//! Maps the library's errors to advice.
 
 use wraith::state::OtherReceiver;
 use wraith::{Cause, Error, ErrorKind, Role, TransferError};
 
-use super::{Exit, Failure};
-
-/// Returns the exit code of an error.
-pub fn exit(error: &Error) -> Exit {
-    if let Some(Cause::State(state)) = error.cause() {
-        return Failure::from(state.clone()).exit;
-    }
-    match error.kind() {
-        ErrorKind::InvalidInput => Exit::Usage,
-        ErrorKind::NotFound => Exit::PeerNotFound,
-        ErrorKind::Refused | ErrorKind::OfferChanged => Exit::Refused,
-        ErrorKind::WrongCode => Exit::WrongCode,
-        // The same command continues.
-        ErrorKind::NetworkLost | ErrorKind::Cancelled => Exit::NetworkLost,
-        ErrorKind::Disk | ErrorKind::Stream => Exit::Disk,
-        ErrorKind::Verification => Exit::Verification,
-        ErrorKind::Partial => Exit::Partial,
-        ErrorKind::UnsafeName => Exit::UnsafeName,
-        _ => Exit::Other,
-    }
-}
+use super::Failure;
 
 /// Returns the text of the error from the point of view of the side `own`.
 fn words(error: &Error, own: Role) -> String {
@@ -37,7 +17,7 @@ fn words(error: &Error, own: Role) -> String {
 
 /// Converts an error into the failure of a command. `again` is the command that resumes it.
 pub fn of(error: &Error, role: Role, again: &str) -> Failure {
-    let failure = Failure::new(exit(error), words(error, role));
+    let failure = Failure::new(error.exit(), words(error, role));
     match (error.cause(), error.transfer()) {
         (Some(Cause::State(state)), _) => Failure::from(state.clone()),
         (Some(Cause::CannotBind(_)), _) => {

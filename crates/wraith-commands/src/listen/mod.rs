@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use wraith::json::{self, EventConverter};
 use wraith::state::OtherReceiver;
 use wraith::{
     AcceptFilter, AcceptOptions, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node,
@@ -45,17 +46,15 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         Accept::Ask => AcceptFilter::AskUser,
         Accept::Always => AcceptFilter::AnyPeer,
     };
-    let narrator = Arc::new(ListenNarrator::new(reporter));
+    let narrator = Arc::new(ListenNarrator::new(&node, reporter));
     let mut builder = node
         .listen(&args.out)
         .accept_filter(filter)
+        .rate(args.rate.as_ref().map(|rate| rate.bytes))
         .preview(args.accept == Accept::Ask)
         .observer(Arc::clone(&narrator) as _);
     if let Some(address) = args.listen {
         builder = builder.bind_to(address);
-    }
-    if let Some(rate) = &args.rate {
-        builder = builder.rate(rate.bytes);
     }
     let mut listener = builder.start().await.map_err(failed)?;
     show(args, &node, &listener, reporter);
@@ -86,6 +85,7 @@ const UNREAD_INTERVAL: Duration = Duration::from_secs(60);
 /// Reports the events of the listener itself.
 struct ListenNarrator {
     reporter: Arc<Reporter>,
+    converter: EventConverter,
     unread: Mutex<UnreadOffers>,
 }
 
@@ -98,8 +98,9 @@ struct UnreadOffers {
 }
 
 impl ListenNarrator {
-    fn new(reporter: &Arc<Reporter>) -> Self {
-        Self { reporter: Arc::clone(reporter), unread: Mutex::default() }
+    fn new(node: &Node, reporter: &Arc<Reporter>) -> Self {
+        let (reporter, converter) = (Arc::clone(reporter), EventConverter::new(node));
+        Self { reporter, converter, unread: Mutex::default() }
     }
 
     /// Reports how many more offers were refused unread, at most once in [`UNREAD_INTERVAL`] unless
@@ -113,7 +114,7 @@ impl ListenNarrator {
         }
         (unread.reported, unread.reported_at) = (unread.total, Some(Instant::now()));
         drop(unread);
-        self.reporter.event(&Event::RefusedUnread { offers });
+        self.reporter.event(&json::Event::RefusedUnread { offers });
         let offers = if offers == 1 {
             "1 more offer was".into()
         } else {
@@ -128,6 +129,7 @@ impl ListenNarrator {
 impl Observer for ListenNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
+        reporter.transfer_event(None, self.converter.event(event).as_ref());
         match event {
             LibraryEvent::PlaceLost { place, why } => {
                 code::report_place(place, Some(why), reporter)
@@ -138,13 +140,9 @@ impl Observer for ListenNarrator {
                 unread.unwrap_or_else(PoisonError::into_inner).total = *total;
                 self.report_unread(false);
             }
-            LibraryEvent::ContactsChanged(contacts) => {
-                reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
-            }
             LibraryEvent::ClocksDiffer { peer, seconds } => {
                 report::clocks_differ(*peer, *seconds, reporter);
             }
-            LibraryEvent::Note { path, what } => reporter.note(path, what),
             _ => {}
         }
     }

@@ -53,8 +53,8 @@ impl CallerNarrator {
 
 impl Observer for CallerNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
-        if let LibraryEvent::Path { peer, remote, route, why } = event {
-            self.narrator.path(*peer, remote, *route, why.as_deref());
+        if let LibraryEvent::Path { .. } = event {
+            self.narrator.path(event);
         }
     }
 

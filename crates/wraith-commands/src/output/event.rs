@@ -1,13 +1,14 @@
-//! The JSON events. Scripts rely on their names and fields: add new ones, and list every rename in
-//! `RENAMED` of `schema.rs`.
+//! The JSON events of the commands. `wraith::json` has those of transfers, and the crate
+//! `wraith-crypto-commands` those of its commands.
 //!
-//! The comments in this file are the documentation. `schema.rs` makes `docs/events.schema.json` and
-//! the tables of `docs/json.md` from these types, and a test fails when they differ. The crate
-//! `wraith-crypto-commands` has the events of its commands.
+//! Scripts rely on the names and fields: add new ones, and list every rename in `RENAMED` of
+//! `schema.rs`. The comments in this file are the documentation. `schema.rs` makes
+//! `docs/events.schema.json` and the tables of `docs/json.md` from these types, and a test fails
+//! when they differ.
 
 use serde::Serialize;
 
-/// One line of `--json`.
+/// One line of `--json` that is no event of a transfer.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -33,13 +34,6 @@ pub enum Event<'a> {
         /// without the new code; `--new` ends that.
         continues_for: &'a [String],
     },
-    /// A long code for the offer of `ready` is valid too; it needs no common network and no server.
-    LongCode {
-        /// The code.
-        code: &'a str,
-        /// Command for the other machine.
-        command: &'a str,
-    },
     /// The receiver has made a code; the sender can run `command`.
     Waiting {
         /// The code.
@@ -50,26 +44,6 @@ pub enum Event<'a> {
         waiting_at: &'a [String],
         /// Lifetime of the code.
         code_expires_seconds: u64,
-    },
-    /// The state of the code, or of one of its meeting places, has changed.
-    Code {
-        /// `used`, `wrong_guess` or `expired`; `lost` or `back` for a meeting place, also that of a
-        /// listener.
-        state: &'a str,
-        /// The meeting place: `lan`, or a rendezvous server.
-        place: Option<&'a str>,
-        /// The reason, as text for people.
-        message: Option<&'a str>,
-        /// With `used`: NodeId of the peer that proved the words and gets the ticket.
-        peer: Option<&'a str>,
-        /// Name of the contact; null if the peer is no contact.
-        contact: Option<&'a str>,
-    },
-    /// The two sides of a code have met.
-    Met {
-        /// The meeting place: `lan`, or a rendezvous server; for a contact also `address`, a known
-        /// address.
-        place: &'a str,
     },
     /// A rendezvous server, a relay or `wraith listen` accepts connections. For `wraith listen`,
     /// only `pin` is null.
@@ -90,28 +64,6 @@ pub enum Event<'a> {
         /// Public key of the relay, for its clients.
         pin: Option<&'a str>,
     },
-    /// The contacts of a listener have changed; it uses the new list from now on.
-    ContactsChanged {
-        /// Number of contacts.
-        contacts: u64,
-    },
-    /// A listener with `--accept ask` has refused offers of unknown senders without asking, because
-    /// there were too many. Reported at most once a minute, and at the end.
-    RefusedUnread {
-        /// Number of offers refused since the last report.
-        offers: u64,
-    },
-    /// A handshake or call was refused, because its time differs too much from this machine's clock.
-    /// A replay also causes this event. Reported at most once an hour per contact, and once an hour
-    /// for all other peers together.
-    ClocksDiffer {
-        /// NodeId of the contact; null if the peer has not shown its identity.
-        peer: Option<&'a str>,
-        /// Name of the contact; null if the peer has not shown its identity.
-        contact: Option<&'a str>,
-        /// The time of the message minus that of this machine.
-        seconds: i64,
-    },
     /// The search for a contact begins.
     Calling {
         /// Name of the contact; for a NodeId that is no contact, its first 16 letters.
@@ -123,65 +75,12 @@ pub enum Event<'a> {
         /// Places of the search: `lan`, or a rendezvous server.
         looking_at: &'a [String],
     },
-    /// A session with the other side is established.
-    Connected {
-        /// The other side's NodeId.
-        peer: &'a str,
-        /// The other side's IP address and port.
-        address: &'a str,
-        /// `loopback`, `lan`, `direct` or `relay`.
-        path: &'a str,
-        /// How the path came about: `same-machine`, `same-network`, `ipv6`, `address` (a directly
-        /// reachable address), `punched` (hole punching: both sides opened their NATs for each
-        /// other) or `relay`.
-        how: &'a str,
-        /// Name of the contact; null if the peer is no contact.
-        contact: Option<&'a str>,
-        /// Key agreement and packet cipher: `X25519+ML-KEM-768, AES-256-GCM`, `X25519+ML-KEM-768,
-        /// ChaCha20-Poly1305` or `X25519+ML-KEM-768, SM4-GCM`.
-        suite: &'a str,
-        /// Implementation of the packet cipher on this machine, such as `own (AVX-512, VAES,
-        /// VPCLMULQDQ)` or `AWS-LC, AES instructions`.
-        backend: &'a str,
-    },
-    /// The session uses another path from now on; or it still uses a relay, and `message` gives the
-    /// reason.
-    Path {
-        /// The other side's NodeId.
-        peer: &'a str,
-        /// IP address and port of the other side, or of the relay.
-        address: &'a str,
-        /// As in `connected`.
-        path: &'a str,
-        /// As in `connected`.
-        how: &'a str,
-        /// Why no better path was found, as text for people; null if the path has changed.
-        message: Option<&'a str>,
-    },
     /// The other side is connected and has been silent for some seconds; repeated every minute.
     Awaiting {
         /// The missing message: `offer`.
         what: &'a str,
         /// Time until this side gives up.
         seconds_left: u64,
-    },
-    /// The offer, by a first look at the tree.
-    Offer {
-        /// The first name, escaped so that it is safe to show.
-        name: &'a str,
-        /// Number of files.
-        files: u64,
-        /// Number of folders.
-        folders: u64,
-        /// Number of symbolic links.
-        links: u64,
-        /// Bytes of all files.
-        bytes: u64,
-        /// Bytes of the largest file.
-        largest: u64,
-        /// Number of files, folders and links that the sender cannot send: a name that no receiver
-        /// accepts, or a folder that it may not list. The other numbers do not include them.
-        left_out: u64,
     },
     /// Entries of an offer that lead out of it or that others can write to. Reported when the names
     /// were checked: before the question, and in a dry run.
@@ -214,124 +113,6 @@ pub enum Event<'a> {
         /// Whether its mode lets its group or every user write to it; the umask and `--keep-modes`
         /// decide which permissions it gets here.
         writable: bool,
-    },
-    /// The offer was accepted.
-    Accept {
-        /// Number of files.
-        files: u64,
-        /// Bytes of all files.
-        bytes: u64,
-    },
-    /// Progress of the transfer; several a second from the first offer on, and once at the end.
-    Progress {
-        /// Bytes settled: transferred, already there, or of failed files.
-        bytes: u64,
-        /// Bytes of all files.
-        total: u64,
-        /// Rate over the last five seconds; 0 without a connection.
-        bytes_per_second: u64,
-        /// Time left at this rate; null while no data moves.
-        eta_seconds: Option<u64>,
-        /// Files settled.
-        files: u64,
-        /// Number of files.
-        total_files: u64,
-        /// The current file, escaped; empty before the first.
-        file: &'a str,
-        /// Bytes of content on this machine's disk that were read and hashed, before the rest is
-        /// requested; null while nothing is checked.
-        checked: Option<u64>,
-        /// Bytes of all content to check; null while nothing is checked.
-        to_check: Option<u64>,
-        /// `loopback`, `lan`, `direct` or `relay`; null without a connection.
-        path: Option<&'a str>,
-        /// The limiting factor: `net` (or the other side), `disk`, `cpu`, or `rate` (the `--rate`
-        /// of this side or, at a sender, of its receiver); null in the first second and without a
-        /// connection.
-        bottleneck: Option<&'a str>,
-    },
-    /// The result for one file.
-    File {
-        /// Path in the offer, escaped.
-        path: &'a str,
-        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the
-        /// last four are failures. At the sender, `done` means that the file was sent; `failed` at
-        /// the end counts files that the receiver could not put in place.
-        status: &'a str,
-        /// Size in bytes.
-        bytes: u64,
-        /// BLAKE3 hash of the content in hexadecimal, as `b3sum` prints it; null if unknown.
-        root: Option<&'a str>,
-        /// Root of the position-free tree in hexadecimal, in place of `root`, for files with 16 GiB
-        /// of holes or more by the sender's account. It differs from the output of `b3sum`. Null
-        /// for every other file, and for every file below 16 GiB.
-        position_free_root: Option<&'a str>,
-        /// Change of the file at the sender, if it is known as the reason why the file did not
-        /// arrive: `missing`, `replaced`, `grew` or `shrank`.
-        change: Option<&'a str>,
-    },
-    /// A notice that does not stop the transfer.
-    Note {
-        /// The path concerned, escaped.
-        path: &'a str,
-        /// The notice, as text for people.
-        message: &'a str,
-    },
-    /// The connection was lost; this side tries to reconnect.
-    Reconnecting {
-        /// How it was lost, as text for people.
-        message: &'a str,
-        /// Time until this side gives up.
-        seconds_left: u64,
-    },
-    /// One of several receivers did not get everything; the sender continues with the others.
-    ReceiverFailed {
-        /// Kind of failure, as in `error`.
-        code: &'a str,
-        /// The failure and its reason.
-        message: &'a str,
-    },
-    /// The transfer is complete and confirmed. Also reported if some files failed: then an `error`
-    /// follows.
-    Done {
-        /// Files that the receiver has now.
-        files: u64,
-        /// Bytes of the files that the receiver has now.
-        bytes: u64,
-        /// Bytes that moved on the last connection; the others were there already.
-        bytes_moved: u64,
-        /// Bytes of the datagrams of the last connection, in both directions.
-        wire_bytes: u64,
-        /// Number of parallel connections (`--connections`).
-        connections: u64,
-        /// Earlier name of `connections`, with the same value.
-        lanes: u64,
-        /// Files that were there already.
-        already_here: u64,
-        /// Files, folders and links left out because something else has their names (`--on-conflict
-        /// skip`).
-        skipped: u64,
-        /// Files that could not be transferred.
-        failed: u64,
-        /// Files, folders and links that the sender could not offer; a `note` at the sender names
-        /// each.
-        left_out: u64,
-        /// Duration of the last connection in seconds, from the acceptance of the offer on it. It
-        /// is the same on both sides, whichever started first.
-        seconds: f64,
-        /// `bytes_moved` divided by `seconds`.
-        bytes_per_second: u64,
-        /// The receipt that the receiver signed, in base32.
-        receipt: &'a str,
-        /// Whether all files survive a power cut, as the receipt states: `on-disk`, `not-awaited`
-        /// (`--no-sync`), `cannot-sync` (a pipe, a file system in memory), or `unknown` for an
-        /// earlier version.
-        durability: &'a str,
-    },
-    /// The signed receipt of the receiver was written to a file (`wraith send --receipt`).
-    Receipt {
-        /// The file, escaped.
-        path: &'a str,
     },
     /// A transfer to a listener failed; the listener continues.
     Failed {

@@ -26,7 +26,7 @@ use event::NumberedEvent;
 pub use ticker::Ticker;
 
 use serde::Serialize;
-use wraith::{Bottleneck, PathKind, Progress, ProgressReader};
+use wraith::{Progress, ProgressReader, json};
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
@@ -119,15 +119,30 @@ impl Reporter {
         inner.out = BufWriter::new(Box::new(io::stderr()));
     }
 
-    /// Writes an event for programs; other styles ignore it. Events about single files are written
-    /// in batches, all others at once.
-    pub fn event(&self, event: &Event<'_>) {
-        self.event_of(None, event);
+    /// Returns whether the output is JSON events.
+    pub fn is_json(&self) -> bool {
+        self.style == Style::Json
     }
 
-    /// Writes an event about one of several receivers.
-    pub fn event_of(&self, receiver: Option<u64>, event: &Event<'_>) {
-        self.write_event(receiver, event, !matches!(event, Event::File { .. }));
+    /// Writes an event for programs; other styles ignore it.
+    pub fn event(&self, event: &impl Serialize) {
+        self.write_event(None, event, true);
+    }
+
+    /// Reports an event of a transfer, if there is one: to programs as it is, and to people if it
+    /// is a notice or a lost connection. `receiver` is one of several. Events about single files
+    /// are written in batches, all others at once.
+    pub fn transfer_event(&self, receiver: Option<u64>, event: Option<&json::Event>) {
+        match event {
+            Some(event) if self.is_json() => {
+                self.write_event(receiver, event, !matches!(event, json::Event::File { .. }));
+            }
+            Some(json::Event::Note { message, .. }) => self.warn(message),
+            Some(json::Event::Reconnecting { message, seconds_left }) => self.status(format!(
+                "{message}\nWaiting {seconds_left} s for the other side to come back."
+            )),
+            _ => {}
+        }
     }
 
     /// Writes an event of this or another crate. `flushes`: it is written at once.
@@ -144,7 +159,7 @@ impl Reporter {
     }
 
     /// Sets the last event. [`Self::end`] writes it behind all other events.
-    pub fn last_event(&self, event: &Event<'_>) {
+    pub fn last_event(&self, event: &json::Event) {
         if self.style == Style::Json {
             let line = serde_json::to_string(&NumberedEvent { event, receiver: None });
             self.lock().last = Some(line.expect("plain fields are JSON"));
@@ -185,7 +200,8 @@ impl Reporter {
 
     /// Reports a notice to people and to programs, with or without a path.
     pub fn note(&self, path: &str, message: &str) {
-        self.event(&Event::Note { path, message });
+        let (path, text) = (path.to_owned().into(), message.to_owned().into());
+        self.event(&json::Event::Note { path, message: text });
         self.warn(message);
     }
 
@@ -276,14 +292,6 @@ impl Reporter {
         }
     }
 
-    /// Reports a lost connection and the time left to reconnect.
-    pub fn reconnecting(&self, message: &str, seconds_left: u64) {
-        self.event(&Event::Reconnecting { message, seconds_left });
-        self.status(format!(
-            "{message}\nWaiting {seconds_left} s for the other side to come back."
-        ));
-    }
-
     /// Reports the final progress to programs. People get it in the closing line.
     pub fn last_progress(&self, reader: &mut ProgressReader) {
         if self.style == Style::Json
@@ -314,7 +322,7 @@ impl Reporter {
                     inner.stderr_line(&line::plain(progress));
                 }
             }
-            Style::Json => self.event(&progress_event(progress)),
+            Style::Json => self.event(&json::Event::from(progress)),
             Style::Quiet => {}
         }
     }
@@ -398,23 +406,6 @@ impl Inner {
             0 | 1 => "\r".into(),
             rows => format!("\r\x1b[{}A", rows - 1),
         }
-    }
-}
-
-/// Builds the progress event for programs.
-fn progress_event(progress: &Progress) -> Event<'_> {
-    Event::Progress {
-        bytes: progress.bytes,
-        total: progress.bytes_total,
-        bytes_per_second: progress.bytes_per_second,
-        eta_seconds: progress.eta_seconds(),
-        files: progress.files,
-        total_files: progress.files_total,
-        file: &progress.current_file,
-        checked: progress.checked.map(|checked| checked.bytes),
-        to_check: progress.checked.map(|checked| checked.bytes_total),
-        path: progress.path.map(PathKind::name),
-        bottleneck: progress.bottleneck.map(Bottleneck::name),
     }
 }
 

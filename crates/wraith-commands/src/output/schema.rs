@@ -1,5 +1,5 @@
 //! Documentation of `--json`, generated from the event types: `docs/events.schema.json`, and the
-//! tables in `docs/json.md`. After a change of [`super::Event`], run:
+//! tables in `docs/json.md`. After a change of [`super::Event`] or [`wraith::json::Event`], run:
 //!
 //! ```console
 //! $ WRAITH_BLESS=1 cargo test -p wraith-p2p-commands documented
@@ -13,6 +13,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -41,9 +42,10 @@ fn docs(name: &str) -> PathBuf {
 
 /// Returns the schema of one line. It allows unknown fields, because later versions add some.
 fn schema() -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<Event<'static>>().to_value();
-    add_crypto_events(&mut schema);
+    let mut schema = schema_of::<Event<'static>>();
+    add_events::<wraith::json::Event>(&mut schema, "calling");
+    // In front of those about settings.
+    add_events::<wraith_crypto_commands::Event<'static>>(&mut schema, "setting");
     let root = schema.as_object_mut().unwrap();
     root.insert("title".into(), json!("A line of wraith --json"));
     root.insert(
@@ -67,14 +69,17 @@ fn schema() -> Value {
     schema
 }
 
-/// Adds the events of the crate `wraith-crypto-commands`, in front of those about settings.
-fn add_crypto_events(schema: &mut Value) {
+fn schema_of<E: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let root = generator.into_root_schema_for::<wraith_crypto_commands::Event<'static>>();
-    let added = root.to_value()["oneOf"].as_array().unwrap().clone();
+    generator.into_root_schema_for::<E>().to_value()
+}
+
+/// Adds the events of another crate, in front of the event `before`.
+fn add_events<E: JsonSchema>(schema: &mut Value, before: &str) {
+    let added = schema_of::<E>()["oneOf"].as_array().unwrap().clone();
     let events = schema["oneOf"].as_array_mut().unwrap();
-    let is_setting = |event: &Value| event["properties"]["event"]["const"] == "setting";
-    let at = events.iter().position(is_setting).unwrap();
+    let at = events.iter().position(|event| event["properties"]["event"]["const"] == before);
+    let at = at.unwrap();
     events.splice(at..at, added);
 }
 

@@ -205,25 +205,17 @@ impl ReceiveRun<'_> {
         is_decided: bool,
     ) -> wraith::FetchBuilder {
         let args = self.args;
-        let mut builder = self
-            .node
+        self.node
             .fetch(source, target)
             .observer(Arc::clone(self.narrator) as _)
             .preview(!is_decided)
             .delta(!args.whole_file)
             .keep_modes(args.keep_modes)
             .sync(!args.no_sync)
-            .reconnect(Duration::from_secs(args.reconnect));
-        if let Some(timeout) = args.timeout {
-            builder = builder.timeout(Duration::from_secs(timeout));
-        }
-        if let Some(rate) = &args.rate {
-            builder = builder.rate(rate.bytes);
-        }
-        if let Some(connections) = args.connections.connections {
-            builder = builder.connections(connections);
-        }
-        builder
+            .timeout(args.timeout.map(Duration::from_secs))
+            .reconnect(Duration::from_secs(args.reconnect))
+            .rate(args.rate.as_ref().map(|rate| rate.bytes))
+            .connections(args.connections.connections)
     }
 
     async fn run(&self, mut request: OfferRequest) -> Result<Outcome, Error> {

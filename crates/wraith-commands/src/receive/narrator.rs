@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
+use wraith::json::EventConverter;
 use wraith::state::ReceivedListRecorder;
 use wraith::{Event as LibraryEvent, FetchSummary, Node, Observer, Role};
 use wraith_transfer::Event as TransferEvent;
@@ -14,7 +15,7 @@ use wraith_transfer::limits::OFFER_TIMEOUT;
 
 use crate::args::ReceiveArgs;
 use crate::output::{Event, Reporter};
-use crate::report::{self, Narrator, found_at};
+use crate::report::{self, Narrator};
 
 /// Delay before the first message about a missing offer. Most offers come at once.
 const FIRST_REPORT_DELAY: Duration = Duration::from_secs(5);
@@ -25,6 +26,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 pub struct ReceiveNarrator {
     reporter: Arc<Reporter>,
     narrator: Narrator,
+    converter: EventConverter,
     node: Node,
     recorder: ReceivedListRecorder,
     runtime: Handle,
@@ -45,6 +47,7 @@ impl ReceiveNarrator {
         Self {
             reporter: Arc::clone(reporter),
             narrator: Narrator::new(Role::Receiver, node, reporter).only(),
+            converter: EventConverter::new(node),
             node: node.clone(),
             recorder: ReceivedListRecorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
@@ -115,28 +118,26 @@ async fn report_missing_offer(reporter: Arc<Reporter>) {
 
 impl Observer for ReceiveNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
+        let is_reported = match event {
+            // For a known address, the `connected` event is enough.
+            LibraryEvent::PeerFound(at) => at.place().is_some(),
+            LibraryEvent::ConnectionLost { .. }
+            | LibraryEvent::Note { .. }
+            | LibraryEvent::StateNotStored(_) => true,
+            _ => false,
+        };
+        if is_reported {
+            self.reporter.transfer_event(None, self.converter.event(event).as_ref());
+        }
         match event {
             LibraryEvent::Resumed => {
                 self.reporter.status("Continuing the earlier transfer of this code.")
             }
-            // For a known address, the `connected` event is enough.
-            LibraryEvent::PeerFound(at) if matches!(at, wraith::FoundAt::Place(_)) => {
-                self.reporter.event(&Event::Met { place: found_at(at) });
-            }
-            LibraryEvent::ConnectionLost { why, seconds_left } => {
+            LibraryEvent::Path { .. } => self.narrator.path(event),
+            LibraryEvent::StateNotStored(_) => self.is_not_stored.store(true, Relaxed),
+            LibraryEvent::ConnectionLost { .. } | LibraryEvent::Done | LibraryEvent::Failed(_) => {
                 self.set_awaiting_offer(false);
-                let why = format!("the connection was lost: {why}");
-                self.reporter.reconnecting(&why, *seconds_left);
             }
-            LibraryEvent::Path { peer, remote, route, why } => {
-                self.narrator.path(*peer, remote, *route, why.as_deref());
-            }
-            LibraryEvent::Note { path, what } => self.reporter.note(path, what),
-            LibraryEvent::StateNotStored(why) => {
-                self.is_not_stored.store(true, Relaxed);
-                self.reporter.note("", why);
-            }
-            LibraryEvent::Done | LibraryEvent::Failed(_) => self.set_awaiting_offer(false),
             _ => {}
         }
     }

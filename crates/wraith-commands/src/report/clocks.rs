@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use wraith::NodeId;
 
 use super::names::name_of;
-use crate::output::{Event, Reporter};
+use crate::output::Reporter;
 
 /// Returns the advice for a peer that may be silent because its clock differs from ours by more than
 /// `limit`.
@@ -23,12 +23,10 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
 
-/// Reports that a peer's clock was ahead of this machine's by `seconds`.
+/// Shows that a peer's clock was ahead of this machine's by `seconds`.
 pub fn clocks_differ(peer: Option<NodeId>, seconds: i64, reporter: &Reporter) {
     let contact = peer.and_then(name_of);
     let contact = contact.as_ref().map(wraith::state::ContactName::as_str);
-    let node_id = peer.map(|peer| peer.to_string());
-    reporter.event(&Event::ClocksDiffer { peer: node_id.as_deref(), contact, seconds });
     reporter.warn(sentence(contact.unwrap_or("a peer"), seconds));
 }
 

@@ -6,24 +6,24 @@ mod not_arrived;
 mod skipped;
 mod summary;
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use data_encoding::BASE32_NOPAD;
+use wraith::json::{self, EventConverter};
 use wraith::state::{ContactName, OmittedCounts, ReceivedListRecorder};
 use wraith::{
-    Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, Route, SendReport,
+    Addr, Durability, Error, Event, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role,
+    SendReport,
 };
 use wraith_command_text::units::{Bytes, Files};
-use wraith_files::{Change, Root, Tree};
+use wraith_files::Change;
 use wraith_transfer::{Event as TransferEvent, Offer};
-use wraith_transport::{KEY_AGREEMENT, Suite};
 
-use crate::failure::Exit;
-use crate::output::{Event, Reporter};
+use crate::output::Reporter;
 
 pub use clocks::{about, clocks_differ, compare_clocks, utc};
-pub use names::{decision_id, found_at, name_of, short_id, shown};
+pub use names::{decision_id, name_of, short_id, shown};
 use skipped::SkippedNames;
 use summary::Summary;
 
@@ -33,6 +33,7 @@ pub struct Narrator {
     role: Role,
     node: Node,
     reporter: Arc<Reporter>,
+    converter: EventConverter,
     is_only: bool,
     state: Mutex<NarratorState>,
 }
@@ -46,8 +47,6 @@ struct NarratorState {
     /// Time when the offer was accepted on this connection. Both sides know this moment, whichever
     /// started first.
     accepted: Option<Instant>,
-    files: u64,
-    bytes: u64,
     left_out: SkippedNames,
     /// Files that moved on the last connection, files that were there before, and the bytes of
     /// both.
@@ -56,26 +55,11 @@ struct NarratorState {
     here_bytes: u64,
 }
 
-/// The figures of a finished transfer.
-#[derive(Clone, Copy, Debug)]
-struct Totals<'a> {
-    /// Files that the receiver has now.
-    files: u64,
-    /// Bytes that moved on the last connection.
-    bytes_moved: u64,
-    wire_bytes: u64,
-    connections: u64,
-    already_here: u64,
-    skipped: u64,
-    failed: u64,
-    left_out: u64,
-    receipt: &'a Receipt,
-}
-
 impl Narrator {
     pub fn new(role: Role, node: &Node, reporter: &Arc<Reporter>) -> Self {
-        let (node, state) = (node.clone(), Mutex::default());
-        Self { role, node, reporter: Arc::clone(reporter), is_only: false, state }
+        let (node, reporter) = (node.clone(), Arc::clone(reporter));
+        let converter = EventConverter::new(&node);
+        Self { role, node, reporter, converter, is_only: false, state: Mutex::default() }
     }
 
     /// Marks this as the only transfer of the command.
@@ -89,14 +73,13 @@ impl Narrator {
     }
 
     /// Reports that one of several receivers failed. The others continue.
-    pub fn receiver_failed(&self, exit: Exit, message: &str) {
-        self.event(&Event::ReceiverFailed { code: exit.name(), message });
-        self.status(format!("Not sent: {message}"));
+    pub fn receiver_failed(&self, event: &Event, error: &Error) {
+        self.json(self.converter.event(event));
+        self.status(format!("Not sent: {error}"));
     }
 
-    fn event(&self, event: &Event<'_>) {
-        let number = self.lock().number;
-        self.reporter.event_of(number, event);
+    fn json(&self, event: Option<json::Event>) {
+        self.reporter.transfer_event(self.lock().number, event.as_ref());
     }
 
     fn status(&self, text: impl std::fmt::Display) {
@@ -108,31 +91,20 @@ impl Narrator {
 
     /// Reports one event of the engine.
     pub fn transfer_event(&self, event: &TransferEvent<'_>) {
+        if self.reporter.is_json() {
+            return self.json(self.converter.transfer_event(event));
+        }
         match event {
-            TransferEvent::Connected { peer, remote, suite, .. } => {
-                self.connected(*peer, remote, *suite);
-            }
+            TransferEvent::Connected { peer, remote, .. } => self.connected(*peer, remote),
             TransferEvent::Offer(offer) => self.offer(offer),
-            TransferEvent::Accepted => {
-                let mut state = self.lock();
-                state.accepted = Some(Instant::now());
-                let (files, bytes) = (state.files, state.bytes);
-                drop(state);
-                self.event(&Event::Accept { files, bytes });
+            TransferEvent::Accepted => self.lock().accepted = Some(Instant::now()),
+            TransferEvent::File { path, status, bytes, change, .. } => {
+                self.file(path, *status, *bytes, *change);
             }
-            TransferEvent::File { path, status, bytes, root, change } => {
-                let path = path.to_string();
-                self.file(&path, *status, *bytes, *root, *change);
-            }
-            TransferEvent::Note { path, what } => {
-                let (path, message) = (path.to_string(), what.to_string());
-                self.event(&Event::Note { path: &path, message: &message });
-                self.reporter.warn(format!("{path}: {message}"));
-            }
+            TransferEvent::Note { path, what } => self.reporter.warn(format!("{path}: {what}")),
             TransferEvent::LeftOut { path, what, special } => {
-                let (path, message) = (path.to_string(), what.to_string());
-                self.event(&Event::Note { path: &path, message: &message });
-                let line = self.lock().left_out.line(&path, &message, *special);
+                let line =
+                    self.lock().left_out.line(&path.to_string(), &what.to_string(), *special);
                 line.into_iter().for_each(|line| self.reporter.warn(line));
             }
             // The report at the end of the transfer contains the receipt. Other events come from a
@@ -141,55 +113,31 @@ impl Narrator {
         }
     }
 
-    fn connected(&self, node_id: NodeId, remote: &Addr, suite: Suite) {
+    fn connected(&self, node_id: NodeId, remote: &Addr) {
         let (peer, address) = (node_id.to_string(), self.node.shown(remote));
         let route = self.node.route(remote);
-        let (path, how) = (route.kind.name(), route.origin.name());
         let name = name_of(node_id);
-        let contact = name.as_ref().map(ContactName::as_str);
         self.lock().peer = Some(node_id);
-        let keys_and_cipher = format!("{KEY_AGREEMENT}, {}", suite.name());
-        self.event(&Event::Connected {
-            peer: &peer,
-            address: &address,
-            path,
-            how,
-            contact,
-            suite: &keys_and_cipher,
-            backend: &wraith_crypto::implementation(suite),
-        });
-        let shown = contact.unwrap_or(short_id(&peer));
+        let shown = name.as_ref().map_or(short_id(&peer), ContactName::as_str);
         self.status(format!("Connected to {shown} at {address} ({route})."));
     }
 
-    /// Reports a new path, or why the path stays on the relay (`why`).
-    pub fn path(&self, peer: NodeId, remote: &Addr, route: Route, why: Option<&str>) {
-        let (peer, address) = (peer.to_string(), self.node.shown(remote));
-        let (path, how) = (route.kind.name(), route.origin.name());
-        let message = why;
-        self.event(&Event::Path { peer: &peer, address: &address, path, how, message });
+    /// Reports a new path, or why the path stays on the relay.
+    pub fn path(&self, event: &Event) {
+        self.json(self.converter.event(event));
+        let Event::Path { remote, route, why, .. } = event else { return };
         match why {
             Some(why) => self.status(format!("Still on the relay: {why}.")),
-            None => self.status(format!("Now at {address} ({route}).")),
+            None => self.status(format!("Now at {} ({route}).", self.node.shown(remote))),
         }
     }
 
     fn offer(&self, offer: &Offer) {
         let mut state = self.lock();
-        (state.files, state.bytes) = (offer.files, offer.bytes);
         // Each connection walks the tree again.
         state.left_out = SkippedNames::default();
         (state.moved, state.already_here, state.here_bytes) = (0, 0, 0);
         drop(state);
-        self.event(&Event::Offer {
-            name: &offer.name,
-            files: offer.files,
-            folders: offer.dirs,
-            links: offer.links,
-            bytes: offer.bytes,
-            largest: offer.largest,
-            left_out: offer.left_out.unwrap_or(0),
-        });
         if self.role == Role::Sender {
             let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
             let what = match offer.stream {
@@ -201,27 +149,7 @@ impl Narrator {
         }
     }
 
-    fn file(
-        &self,
-        path: &str,
-        status: FileStatus,
-        bytes: u64,
-        root: Option<(Tree, Root)>,
-        change: Option<Change>,
-    ) {
-        let hex = |tree| {
-            let root = root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
-            root.map(|root| blake3::Hash::from_bytes(root).to_hex())
-        };
-        let (plain, position_free) = (hex(Tree::Blake3), hex(Tree::PositionFree));
-        self.event(&Event::File {
-            path,
-            status: status.name(),
-            bytes,
-            root: plain.as_deref(),
-            position_free_root: position_free.as_deref(),
-            change: change.map(Change::name),
-        });
+    fn file(&self, path: &dyn Display, status: FileStatus, bytes: u64, change: Option<Change>) {
         let mut state = self.lock();
         state.moved += u64::from(status == FileStatus::Done);
         state.already_here += u64::from(status == FileStatus::AlreadyHere);
@@ -235,99 +163,56 @@ impl Narrator {
     }
 
     /// Reports the complete transfer of the sender.
-    pub fn sent(&self, report: &SendReport) {
+    pub fn sent(&self, event: &Event, report: &SendReport) {
+        if self.reporter.is_json() {
+            return self.last_json(self.converter.event(event));
+        }
         if let Some(line) = self.lock().left_out.special_line(report.special) {
             self.reporter.warn(line);
         }
-        let already_here = self.lock().already_here.min(report.receipt.verified);
-        self.done(&Totals {
-            files: report.receipt.verified,
-            bytes_moved: report.bytes_moved,
-            wire_bytes: report.wire_bytes,
-            connections: report.connections,
-            already_here,
-            skipped: report.receipt.kept,
-            failed: report.failed,
-            left_out: report.left_out,
-            receipt: &report.receipt,
-        });
+        let receipt = &report.receipt;
+        // Only the receiver knows the result of each file.
+        let already_here = self.lock().already_here.min(receipt.verified);
+        let summary = self.summary(receipt, report.bytes_moved, report.failed);
+        let moved = receipt.verified - already_here;
+        let (bytes, kept) = (receipt.bytes, receipt.kept);
+        self.status(Summary { moved, already_here, bytes, kept, ..summary }.line());
     }
 
     /// Reports the complete transfer of the receiver.
     pub fn received(&self, report: &ReceiveReport) {
-        self.done(&Totals {
-            files: report.files + report.already_here,
-            bytes_moved: report.bytes_moved,
-            wire_bytes: report.wire_bytes,
-            connections: report.connections,
-            already_here: report.already_here,
-            skipped: report.skipped,
-            failed: report.failed,
-            left_out: report.left_out,
-            receipt: &report.receipt,
-        });
+        if self.reporter.is_json() {
+            self.last_json(Some(self.converter.received(report)));
+        } else {
+            let summary = self.summary(&report.receipt, report.bytes_moved, report.failed);
+            self.status(Summary { kept: report.skipped, ..summary }.line());
+        }
         if !report.confirmed {
             let message = "everything is here, but the sender has not confirmed the receipt";
             self.reporter.note("", message);
         }
     }
 
-    fn done(&self, totals: &Totals<'_>) {
-        let accepted = self.lock().accepted;
-        let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
-        let summary = self.summary(totals, seconds);
-        let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
-        let done = Event::Done {
-            files: totals.files,
-            bytes: totals.receipt.bytes,
-            bytes_moved: totals.bytes_moved,
-            wire_bytes: totals.wire_bytes,
-            connections: totals.connections,
-            lanes: totals.connections,
-            already_here: totals.already_here,
-            skipped: totals.skipped,
-            failed: totals.failed,
-            left_out: totals.left_out,
-            seconds,
-            bytes_per_second: summary.rate(),
-            receipt: &receipt,
-            durability: durability_word(totals.receipt.durability()),
-        };
-        match self.is_only {
-            true => self.reporter.last_event(&done),
-            false => self.event(&done),
+    fn last_json(&self, event: Option<json::Event>) {
+        match event {
+            Some(event) if self.is_only => self.reporter.last_event(&event),
+            event => self.json(event),
         }
-        self.status(summary.line());
     }
 
-    fn summary(&self, totals: &Totals<'_>, seconds: f64) -> Summary {
-        let NarratorState { moved, already_here, here_bytes, .. } = *self.lock();
-        let Totals { failed, bytes_moved, receipt, .. } = *totals;
-        let role = self.role;
-        let not_yet_on_disk = matches!(receipt.durability(), None | Some(Durability::NotAwaited));
-        let summary = Summary {
-            role,
-            moved: 0,
-            already_here: 0,
-            bytes: 0,
+    /// Returns the figures of this side.
+    fn summary(&self, receipt: &Receipt, bytes_moved: u64, failed: u64) -> Summary {
+        let NarratorState { accepted, moved, already_here, here_bytes, .. } = *self.lock();
+        Summary {
+            role: self.role,
+            moved,
+            already_here,
+            bytes: here_bytes,
             kept: 0,
             failed,
             bytes_moved,
-            not_yet_on_disk,
-            seconds,
-        };
-        match role {
-            // Only the receiver knows the result of each file.
-            Role::Sender => {
-                let already_here = already_here.min(receipt.verified);
-                let moved = receipt.verified - already_here;
-                let (bytes, kept) = (receipt.bytes, receipt.kept);
-                Summary { moved, already_here, bytes, kept, ..summary }
-            }
-            Role::Receiver => {
-                let (bytes, kept) = (here_bytes, totals.skipped);
-                Summary { moved, already_here, bytes, kept, ..summary }
-            }
+            not_yet_on_disk: matches!(receipt.durability(), None | Some(Durability::NotAwaited)),
+            seconds: accepted.map_or(0.0, |at| at.elapsed().as_secs_f64()),
         }
     }
 
@@ -369,15 +254,5 @@ impl std::fmt::Display for Unlisted {
             1 => f.write_str(" and a folder or link"),
             n => write!(f, " and {n} folders or links"),
         }
-    }
-}
-
-/// Returns the word for scripts.
-pub fn durability_word(durability: Option<Durability>) -> &'static str {
-    match durability {
-        Some(Durability::OnDisk) => "on-disk",
-        Some(Durability::NotAwaited) => "not-awaited",
-        Some(Durability::CannotSync) => "cannot-sync",
-        None => "unknown",
     }
 }

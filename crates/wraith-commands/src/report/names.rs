@@ -1,8 +1,7 @@
-//! Display names of peers: the name of a contact, or the start of the NodeId; and the place where a
-//! peer was found.
+//! Display names of peers: the name of a contact, or the start of the NodeId.
 
+use wraith::NodeId;
 use wraith::state::ContactName;
-use wraith::{FoundAt, NodeId};
 
 use crate::home;
 
@@ -35,12 +34,4 @@ pub fn short_id(node_id: &str) -> &str {
 /// Returns the start of a NodeId, for a decision.
 pub fn decision_id(node_id: &str) -> &str {
     node_id.get(..DECISION_ID_LETTERS).unwrap_or(node_id)
-}
-
-/// Returns the place where the other side was found, for scripts.
-pub fn found_at(at: &FoundAt) -> &str {
-    match at {
-        FoundAt::Address => "address",
-        FoundAt::Place(place) => place.name(),
-    }
 }

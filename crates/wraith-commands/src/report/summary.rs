@@ -30,7 +30,7 @@ pub struct Summary {
 impl Summary {
     /// Returns `bytes_moved` divided by `seconds`.
     pub fn rate(&self) -> u64 {
-        if self.seconds > 0.0 { (self.bytes_moved as f64 / self.seconds) as u64 } else { 0 }
+        wraith::json::rate(self.bytes_moved, self.seconds)
     }
 
     pub fn line(&self) -> String {

@@ -157,11 +157,18 @@ fn builder(
     args: &SendArgs,
     narrator: &Arc<SendNarrator>,
 ) -> Result<wraith::OfferBuilder, Failure> {
-    let mut builder =
-        node.offer(payload).observer(Arc::clone(narrator) as _).delta(!args.whole_file);
-    builder = builder.sync(!args.no_sync).reconnect(Duration::from_secs(args.reconnect));
-    // The receiver's user runs the same command again.
-    builder = builder.keep_place(true).isolated();
+    let mut builder = node
+        .offer(payload)
+        .observer(Arc::clone(narrator) as _)
+        .delta(!args.whole_file)
+        .sync(!args.no_sync)
+        .timeout(args.timeout.map(Duration::from_secs))
+        .reconnect(Duration::from_secs(args.reconnect))
+        .rate(args.rate.as_ref().map(|rate| rate.bytes))
+        .connections(args.connections.connections)
+        // The receiver's user runs the same command again.
+        .keep_place(true)
+        .isolated();
     if args.ticket {
         builder = builder.by_ticket();
     }
@@ -175,13 +182,8 @@ fn builder(
         Some(n) => builder.receivers(n),
         None => builder.any_number(),
     };
-    for (value, set) in [
-        (args.expires, wraith::OfferBuilder::expires as fn(_, Duration) -> _),
-        (args.timeout, wraith::OfferBuilder::timeout),
-    ] {
-        if let Some(seconds) = value {
-            builder = set(builder, Duration::from_secs(seconds));
-        }
+    if let Some(seconds) = args.expires {
+        builder = builder.expires(Duration::from_secs(seconds));
     }
     if args.new {
         builder = builder.anew();
@@ -191,12 +193,6 @@ fn builder(
     }
     if let Some(place) = &args.receipt {
         builder = builder.receipt(place.clone());
-    }
-    if let Some(rate) = &args.rate {
-        builder = builder.rate(rate.bytes);
-    }
-    if let Some(connections) = args.connections.connections {
-        builder = builder.connections(connections);
     }
     Ok(builder)
 }

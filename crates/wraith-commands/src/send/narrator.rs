@@ -6,21 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as LibraryEvent, Node, Observer, PlaceName, ProgressReader, Role};
+use wraith::json::EventConverter;
+use wraith::{Event as LibraryEvent, Node, Observer, ProgressReader, Role};
 use wraith_crypto::NodeId;
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::SendArgs;
 use crate::code;
-use crate::failure::{Exit, Failure, hints};
-use crate::output::{Event, Reporter};
-use crate::report::{self, Narrator, decision_id, found_at, name_of, shown};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+use crate::report::{self, Narrator, shown};
 
 /// Reports the transfers of an offer, one narrator for each receiver.
 #[derive(Debug)]
 pub struct SendNarrator {
     node: Node,
     reporter: Arc<Reporter>,
+    converter: EventConverter,
     is_several: bool,
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
@@ -44,6 +46,7 @@ impl SendNarrator {
         Self {
             node: node.clone(),
             reporter: Arc::clone(reporter),
+            converter: EventConverter::new(node),
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
@@ -119,37 +122,21 @@ impl SendNarrator {
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Narrator>>> {
         lock(&self.receivers)
     }
-
-    /// Shows the long code, which also works on another network.
-    fn long_code(&self, code: &str) {
-        let command = format!("wraith receive {code}");
-        self.reporter.event(&Event::LongCode { code, command: &command });
-        self.reporter.status("\nFrom any other network:\n");
-        self.reporter.print(&command);
-    }
-
-    fn code(&self, state: &str, place: Option<&PlaceName>) {
-        let (place, message) = (place.map(PlaceName::name), None);
-        let (peer, contact) = (None, None);
-        self.reporter.event(&Event::Code { state, place, message, peer, contact });
-    }
 }
 
 impl Observer for SendNarrator {
     fn event(&self, receiver: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
+        let is_of_receiver = matches!(
+            event,
+            LibraryEvent::Path { .. } | LibraryEvent::Sent { .. } | LibraryEvent::ReceiverFailed(_)
+        );
+        if !is_of_receiver {
+            reporter.transfer_event(None, self.converter.event(event).as_ref());
+        }
         match event {
             LibraryEvent::CodeUsed { place, peer } => {
-                let (id, contact) = (peer.to_string(), name_of(*peer));
-                let contact = contact.as_ref().map(wraith::state::ContactName::as_str);
-                let who = contact.unwrap_or(decision_id(&id));
-                reporter.event(&Event::Code {
-                    state: "used",
-                    place: Some(place.name()),
-                    message: None,
-                    peer: Some(&id),
-                    contact,
-                });
+                let who = shown(*peer);
                 match self.to_receivers_code {
                     true => reporter.status(format!("Met the receiver, {who}, {place}.")),
                     false => reporter.status(format!("The code was used {place} by {who}.")),
@@ -159,34 +146,26 @@ impl Observer for SendNarrator {
                 reporter
                     .status("Continuing for the receiver that got the ticket through this code.");
             }
-            LibraryEvent::LongCode(code) => self.long_code(&code.to_string()),
-            LibraryEvent::MakingLongCode(places) => {
-                let at = places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-                reporter.note("", &format!("asking for a place to wait {at}, for up to 10 s"));
+            LibraryEvent::LongCode(code) => {
+                reporter.status("\nFrom any other network:\n");
+                reporter.print(format!("wraith receive {code}"));
             }
             LibraryEvent::NoLongCode(missing) => code::report_no_long_code(missing, reporter),
-            LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
-            LibraryEvent::CodeExpired => self.code("expired", None),
             LibraryEvent::PlaceLost { place, why } => {
                 code::report_place(place, Some(why), reporter)
             }
             LibraryEvent::PlaceBack(place) => code::report_place(place, None, reporter),
-            LibraryEvent::PeerFound(at) => {
-                reporter.event(&Event::Met { place: found_at(at) });
-            }
             LibraryEvent::Sent { report } => {
                 lock(&self.started).remove(&receiver);
                 self.report_progress();
-                self.of(receiver).sent(report);
+                self.of(receiver).sent(event, report);
                 self.receiver_ended(receiver);
             }
             LibraryEvent::ReceiptStored(place) => {
                 let path = wraith_files::shown(place.as_os_str().as_bytes());
-                reporter.event(&Event::Receipt { path: &path });
                 reporter.status(format!("The receipt is in {path}."));
             }
             LibraryEvent::ReceiptNotStored(why) => {
-                reporter.note("", why);
                 *lock(&self.receipt_lost) = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
@@ -194,16 +173,11 @@ impl Observer for SendNarrator {
                 reporter.status(format!("{done}{of} served. Waiting for the next."));
             }
             LibraryEvent::ReceiverFailed(error) => {
-                self.of(receiver).receiver_failed(hints::exit(error), &error.to_string());
+                self.of(receiver).receiver_failed(event, error);
                 self.receiver_ended(receiver);
             }
-            LibraryEvent::ConnectionLost { why, seconds_left } => {
-                reporter.reconnecting(&format!("the connection was lost: {why}"), *seconds_left);
-                self.report_progress();
-                self.served.send_modify(HashSet::clear);
-            }
-            LibraryEvent::Stopped { by, seconds_left: Some(seconds_left) } => {
-                reporter.reconnecting(&format!("stopped by the {by}'s user"), *seconds_left);
+            LibraryEvent::ConnectionLost { .. }
+            | LibraryEvent::Stopped { seconds_left: Some(_), .. } => {
                 self.report_progress();
                 self.served.send_modify(HashSet::clear);
             }
@@ -218,20 +192,11 @@ impl Observer for SendNarrator {
                 reporter.status("The receiver made a dry run. Waiting for it to come back.");
                 self.receiver_ended(receiver);
             }
-            LibraryEvent::ClosedToNewReceivers(_) => {
-                reporter.note("", "no new receiver can use the code; current transfers continue");
-            }
-            LibraryEvent::Path { peer, remote, route, why } => {
-                self.of(receiver).path(*peer, remote, *route, why.as_deref());
-            }
+            LibraryEvent::Path { .. } => self.of(receiver).path(event),
             LibraryEvent::ClocksDiffer { peer, seconds } => {
                 report::clocks_differ(*peer, *seconds, reporter);
             }
-            LibraryEvent::Note { path, what } => reporter.note(path, what),
-            LibraryEvent::StateNotStored(why) => {
-                self.is_not_stored.store(true, Relaxed);
-                reporter.note("", why);
-            }
+            LibraryEvent::StateNotStored(_) => self.is_not_stored.store(true, Relaxed),
             _ => {}
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wraith::Durability;
+use wraith::json::durability_name;
 use wraith::state::{
     ContactName, OmittedCounts, ProofError, ReceiptEntry, ReceiptHeader, ReceiptReader,
     ReceivedListReader, open_receipt, open_received_list,
@@ -22,7 +23,7 @@ use crate::contacts;
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::output::{Event, Reporter};
-use crate::report::{self, Unlisted, durability_word, name_of};
+use crate::report::{self, Unlisted, name_of};
 use crate::signals::{Signals, blocking};
 
 /// The lines of a receipt or of a received list.
@@ -198,7 +199,7 @@ impl ReceiptCheck<'_> {
             bytes: receipt.bytes,
             skipped: receipt.kept,
             failed: receipt.failed,
-            durability: durability_word(durability),
+            durability: durability_name(durability),
             differ: found.map(|found| found.differ),
         });
         let (files, bytes) = (Files(receipt.verified), Bytes(receipt.bytes));

@@ -15,7 +15,7 @@ use super::session::SessionResult;
 use super::task::TaskState;
 use crate::Error;
 use crate::event::{Event, FoundAt};
-use crate::settings::Timeouts;
+use crate::settings::TransferOptions;
 
 /// One transfer, over as many connections as it takes.
 pub(crate) trait ResumableTransfer: Send {
@@ -64,11 +64,11 @@ pub(crate) struct Completed<R> {
 pub(crate) async fn run<C: ResumableTransfer>(
     mut dialler: Dialler,
     mut transfer: C,
-    timeouts: Timeouts,
+    options: TransferOptions,
     shared: &TaskState,
 ) -> Result<Completed<C::Report>, Error> {
     let token = &shared.token;
-    let mut window = ReconnectWindow::new(timeouts);
+    let mut window = ReconnectWindow::new(options.timeout);
     let mut lost: Option<TransferError> = None;
     loop {
         let begin = SuspensionMark::now();
@@ -83,7 +83,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
                 dialled
             }
             // The loss of an established connection is the more useful error.
-            (Err(_), Some(error)) => return Err(reconnect_error(error, timeouts.reconnect)),
+            (Err(_), Some(error)) => return Err(reconnect_error(error, options.reconnect)),
             (Err(why), None) => return Err(transfer.not_found_error(why)),
         };
         if lost.is_none() {
@@ -112,7 +112,7 @@ pub(crate) async fn run<C: ResumableTransfer>(
                 again = transfer.retry_elsewhere() => again?,
                 () = token.cancelled() => return Err(Error::cancelled(C::ROLE)),
             }
-            window.restart(timeouts);
+            window.restart(options.timeout);
             pause(token, C::ROLE).await?;
             continue;
         }
@@ -126,11 +126,11 @@ pub(crate) async fn run<C: ResumableTransfer>(
         {
             return Err(silent);
         }
-        if timeouts.reconnect.is_zero() {
+        if options.reconnect.is_zero() {
             return Err(error.into());
         }
         if session.answered {
-            let seconds_left = window.lost(session.progress.bytes(), timeouts.reconnect);
+            let seconds_left = window.lost(session.progress.bytes(), options.reconnect);
             let why = why.clone();
             shared.publisher.publish(Event::ConnectionLost { why, seconds_left });
             lost = Some(error);

@@ -8,7 +8,6 @@ use wraith_discovery::TimeLimit;
 use wraith_transfer::TransferError;
 
 use crate::error::{Cause, Error, ErrorKind};
-use crate::settings::Timeouts;
 
 /// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
 /// left.
@@ -41,13 +40,13 @@ pub(crate) struct ReconnectWindow {
 }
 
 impl ReconnectWindow {
-    pub fn new(timeouts: Timeouts) -> Self {
-        Self { limit: timeouts.first.map(TimeLimit::new), furthest: 0, lost_before: false }
+    pub fn new(timeout: Option<Duration>) -> Self {
+        Self { limit: timeout.map(TimeLimit::new), furthest: 0, lost_before: false }
     }
 
     /// Restarts the window: the peer answered, and asked to be dialled again.
-    pub fn restart(&mut self, timeouts: Timeouts) {
-        *self = Self::new(timeouts);
+    pub fn restart(&mut self, timeout: Option<Duration>) {
+        *self = Self::new(timeout);
     }
 
     /// Records the loss of an established connection after `bytes` were settled. Returns the
@@ -69,7 +68,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_progress_extends_the_reconnect_window() {
         let reconnect = Duration::from_secs(100);
-        let mut window = ReconnectWindow::new(Timeouts { first: None, reconnect });
+        let mut window = ReconnectWindow::new(None);
         assert_eq!(window.lost(10, reconnect), 100);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!(window.lost(10, reconnect), 40, "nothing was won");

@@ -225,3 +225,54 @@ impl<R: Send + Sync + 'static> Task<R> {
         }
     }
 }
+
+/// Adds the methods of a handle with the task in its field `task`.
+macro_rules! transfer_handle {
+    ($handle:ident, $summary:ty, $task:tt) => {
+        impl $handle {
+            /// Returns a stream of events. The first stream starts with the first event, unless an
+            /// observer was set or 1024 events passed before this call. Later streams start at the
+            /// time of the call.
+            pub fn events(&self) -> Events {
+                self.$task.events()
+            }
+
+            /// Returns a reader for the progress, of all receivers together.
+            pub fn progress(&self) -> ProgressReader {
+                self.$task.progress()
+            }
+
+            /// Waits for the end: for an offer, until the requested number of receivers has
+            /// confirmed everything. Cancel-safe; may be called any number of times.
+            ///
+            /// # Errors
+            /// The reason of the failure. Files that could not be transferred are no error here;
+            /// the method `complete` of the result reports them.
+            pub async fn finished(&self) -> Result<Arc<$summary>, Error> {
+                self.$task.finished().await
+            }
+
+            /// Cancels the work, and waits until the peers are notified and the received data is
+            /// stored. The same offer or fetch can be resumed later.
+            ///
+            /// # Errors
+            /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), except in two cases: the work
+            /// had already ended, or it is an offer to any number of receivers that served none.
+            pub async fn cancel(self) -> Result<Arc<$summary>, Error> {
+                self.$task.cancel().await
+            }
+
+            /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
+            pub fn stop(&self) {
+                self.$task.stop();
+            }
+
+            /// Lets the work continue without this handle.
+            pub fn detach(self) {
+                self.$task.detach();
+            }
+        }
+    };
+}
+
+pub(crate) use transfer_handle;

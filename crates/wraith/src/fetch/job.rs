@@ -37,25 +37,24 @@ impl FetchJob {
         is_first: bool,
         answered: &Arc<HelloReceived>,
     ) -> ReceiveOptions<'static> {
-        let FetchSettings { rate, connections, delta, keep_modes, sync, preview, .. } =
-            self.settings;
+        let FetchSettings { transfer, keep_modes, preview } = self.settings;
         let folder = self.target.folder.clone();
         let mut options =
             ReceiveOptions::new(folder, *self.secret.as_bytes(), node.identity().clone());
         options.stream = self.target.stream.clone();
-        options.rate = rate;
+        options.rate = transfer.rate;
         // The lost connection may have been a parallel one. A path that does not sustain them gets
         // a single connection.
         if is_first {
-            options.parallel = node.parallel_to_receive(connections);
+            options.parallel = node.parallel_to_receive(transfer.connections);
         }
         options.instance = self.receiving.as_ref().and_then(|receiving| receiving.instance());
         options.preview = preview && self.consent.is_open();
         options.push =
             is_first && self.consent.decision().is_some_and(|decision| decision.is_yes());
-        options.delta = delta;
+        options.delta = transfer.delta;
         options.keep_modes = keep_modes;
-        options.sync = sync;
+        options.sync = transfer.sync;
         options.events = session::events(&self.shared.publisher, self.receiver, answered, None);
         let consent = self.consent.clone();
         let (receiving, into) = (self.receiving.clone(), self.target.to_string());

@@ -13,14 +13,14 @@ use wraith_transfer::{Conflicts, Decision, OnConflict};
 
 use self::run::run;
 use crate::engine::consent::Consent;
-use crate::engine::task::{Task, TaskState};
+use crate::engine::task::{Task, TaskState, transfer_handle};
 use crate::error::Error;
 use crate::event::Observer;
 use crate::event_publisher::{EventPublisher, Events};
 use crate::node::Node;
 use crate::progress::ProgressReader;
 use crate::report::FetchSummary;
-use crate::settings::FetchSettings;
+use crate::settings::{FetchSettings, RECONNECT, TransferOptions, transfer_options};
 
 pub use self::incoming::{Incoming, OfferRequest};
 pub(crate) use self::job::FetchJob;
@@ -37,31 +37,52 @@ pub struct FetchBuilder {
     observer: Option<Arc<dyn Observer>>,
 }
 
+transfer_options!(FetchBuilder);
+
+impl Node {
+    /// Fetches the offer behind a code or ticket.
+    ///
+    /// This example inspects the offer before it accepts, then follows the events:
+    ///
+    /// ```no_run
+    /// # use wraith::{AcceptOptions, Code, Error, Event, Node, OnConflict};
+    /// # async fn example(node: Node, code: Code) -> Result<(), Error> {
+    /// let incoming = node.fetch(code, "Downloads").wait_for_offer().await?;
+    /// let offer = incoming.offer();
+    /// println!("{} offers {} files, {} bytes", incoming.sender(), offer.files, offer.bytes);
+    /// if offer.bytes > 1_000_000_000 {
+    ///     return Err(incoming.refuse("too much for this disk").await);
+    /// }
+    /// let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    /// let (mut events, mut progress) = (transfer.events(), transfer.progress());
+    /// while let Some(event) = events.next().await {
+    ///     match event {
+    ///         Event::File { path, status, .. } => println!("{path}: {status:?}"),
+    ///         Event::ConnectionLost { why, seconds_left } => {
+    ///             println!("{why}; {seconds_left} s to come back");
+    ///         }
+    ///         _ => {}
+    ///     }
+    ///     if let Some(progress) = progress.read() {
+    ///         println!("{} of {} bytes", progress.bytes, progress.bytes_total);
+    ///     }
+    /// }
+    /// transfer.finished().await?.complete()
+    /// # }
+    /// ```
+    pub fn fetch(&self, from: impl Into<Source>, into: impl Into<Target>) -> FetchBuilder {
+        let transfer = TransferOptions::default();
+        FetchBuilder {
+            node: self.clone(),
+            source: from.into(),
+            target: into.into(),
+            settings: FetchSettings { transfer, keep_modes: false, preview: true },
+            observer: None,
+        }
+    }
+}
+
 impl FetchBuilder {
-    pub(crate) fn new(node: Node, source: Source, target: Target) -> Self {
-        Self { node, source, target, settings: FetchSettings::default(), observer: None }
-    }
-
-    /// Asks the sender to limit its rate, in bytes per second.
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.settings.rate = Some(bytes_per_second);
-        self
-    }
-
-    /// Sets the number of parallel connections for the transfer (1 to 4), if the sender allows as
-    /// many. Default: one per two cores, and only on a path that is faster than one connection.
-    pub fn connections(mut self, connections: u8) -> Self {
-        self.settings.connections = Some(connections);
-        self
-    }
-
-    /// Enables delta transfer: if an older copy of a file exists locally, only the differences are
-    /// fetched. Default: on.
-    pub fn delta(mut self, delta: bool) -> Self {
-        self.settings.delta = delta;
-        self
-    }
-
     /// Preserves all permission bits of the sender. Default: off, which applies the umask of this
     /// process. Set-uid, set-gid and sticky bits are never preserved.
     pub fn keep_modes(mut self, keep_modes: bool) -> Self {
@@ -69,35 +90,9 @@ impl FetchBuilder {
         self
     }
 
-    /// Sets whether the fetch ends only after everything is on stable storage. The receipt records
-    /// this ([`crate::Durability`]). Default: on, unless the sender turned it off.
-    pub fn sync(mut self, sync: bool) -> Self {
-        self.settings.sync = sync;
-        self
-    }
-
     /// Enables a preview of the names before the offer is answered. Default: on.
     pub fn preview(mut self, preview: bool) -> Self {
         self.settings.preview = preview;
-        self
-    }
-
-    /// Sets the time limit for finding the sender. Default: 10 s, or 30 s with the DHT.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeouts.first = Some(timeout);
-        self
-    }
-
-    /// Sets how long to search for a sender whose connection was lost. Default: 10 min; zero
-    /// disables reconnecting. A sender that stops ends the fetch at once.
-    pub fn reconnect(mut self, reconnect: Duration) -> Self {
-        self.settings.timeouts.reconnect = reconnect;
-        self
-    }
-
-    /// Also reports all events to `observer`.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
         self
     }
 
@@ -144,43 +139,4 @@ impl std::fmt::Debug for FetchBuilder {
 #[derive(Debug)]
 pub struct Transfer(pub(crate) Task<FetchSummary>);
 
-impl Transfer {
-    /// Returns a stream of events. The first stream starts with the first event, unless an observer
-    /// was set or 1024 events passed before this call. Later streams start at the time of the call.
-    pub fn events(&self) -> Events {
-        self.0.events()
-    }
-
-    /// Returns a reader for the progress of the transfer.
-    pub fn progress(&self) -> ProgressReader {
-        self.0.progress()
-    }
-
-    /// Waits for the end of the transfer. Cancel-safe; may be called any number of times.
-    ///
-    /// # Errors
-    /// The reason of the failure. Files that could not be transferred are no error here; see
-    /// [`FetchSummary::complete`].
-    pub async fn finished(&self) -> Result<Arc<FetchSummary>, Error> {
-        self.0.finished().await
-    }
-
-    /// Cancels the transfer and waits until the sender is notified and the received data is stored.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless the transfer had already
-    /// ended.
-    pub async fn cancel(self) -> Result<Arc<FetchSummary>, Error> {
-        self.0.cancel().await
-    }
-
-    /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
-    pub fn stop(&self) {
-        self.0.stop();
-    }
-
-    /// Lets the transfer continue without this handle.
-    pub fn detach(self) {
-        self.0.detach();
-    }
-}
+transfer_handle!(Transfer, FetchSummary, 0);

@@ -28,7 +28,7 @@ use crate::node::Node;
 use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
 use crate::report::FetchSummary;
-use crate::settings::{FetchSettings, Timeouts};
+use crate::settings::{FetchSettings, time_to_find};
 use crate::state::{OtherReceiver, ReceiverRecord, SavedTicket};
 
 /// If the sender has not answered at its known addresses for this long, a search for new ones
@@ -52,7 +52,7 @@ pub(super) async fn run(
 ) -> Result<FetchSummary, Error> {
     let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
     let found = tokio::select! {
-        found = resolve(&node, source, settings.timeouts, &shared.publisher, &paths) => found,
+        found = resolve(&node, source, settings.transfer.timeout, &shared.publisher, &paths) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
     let ResolvedSource { ticket, saved, stored_call } = found?;
@@ -76,8 +76,8 @@ pub(super) async fn run(
         places: node.places().clone(),
         search_after: SEARCH_AFTER,
     };
-    let mut timeouts = settings.timeouts;
-    timeouts.first = Some(timeouts.to_find(!dialler.places.stores.is_empty()));
+    let mut options = settings.transfer;
+    options.timeout = Some(time_to_find(options.timeout, !dialler.places.stores.is_empty()));
     let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));
     // Recorded before the connection: the record makes the number under which the sender knows this
     // receiver. Another receiver may also accept and finish before this process is told of it, and
@@ -101,7 +101,7 @@ pub(super) async fn run(
         },
         refused_since: None,
     };
-    let result = attempt::run(dialler, fetching, timeouts, &shared).await;
+    let result = attempt::run(dialler, fetching, options, &shared).await;
     paths.close().await;
     node.store_dht_nodes();
     let result = result.map(|ended| FetchSummary {
@@ -182,7 +182,7 @@ struct ResolvedSource {
 async fn resolve(
     node: &Node,
     source: Source,
-    timeouts: Timeouts,
+    timeout: Option<Duration>,
     publisher: &EventPublisher,
     paths: &SocketPaths,
 ) -> Result<ResolvedSource, Error> {
@@ -201,7 +201,7 @@ async fn resolve(
         publisher.publish(Event::Resumed);
         return Ok(ResolvedSource { ticket, saved: Some(saved), stored_call: None });
     }
-    let met = join_once(node, &code, None, timeouts, publisher, paths).await?;
+    let met = join_once(node, &code, None, timeout, publisher, paths).await?;
     publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     let ticket = decode_delivered_ticket(&met.ticket)?;
     let ticket = nearest_first(&ticket, met.from);

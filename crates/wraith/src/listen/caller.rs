@@ -32,7 +32,7 @@ use crate::event_publisher::EventPublisher;
 use crate::fetch::{FetchJob, Target};
 use crate::node::Node;
 use crate::report::FetchSummary;
-use crate::settings::FetchSettings;
+use crate::settings::{FetchSettings, TransferOptions};
 
 /// Maximum number of remembered answers. An offer that returns after a lost connection is not asked
 /// about again.
@@ -255,11 +255,8 @@ impl Caller {
         // The first questions include all names. Names take memory, so further callers are asked
         // about without them.
         let mut slot = self.context.preview.then(|| self.context.take_preview()).flatten();
-        let settings = FetchSettings {
-            rate: self.context.rate,
-            preview: slot.is_some(),
-            ..FetchSettings::default()
-        };
+        let transfer = TransferOptions { rate: self.context.rate, ..TransferOptions::default() };
+        let settings = FetchSettings { transfer, keep_modes: false, preview: slot.is_some() };
         let job = FetchJob {
             secret: secret.clone(),
             target: Target::folder(self.context.folder.clone()),

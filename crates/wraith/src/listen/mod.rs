@@ -87,12 +87,37 @@ pub struct ListenBuilder {
     observer: Option<Arc<dyn Observer>>,
 }
 
-impl ListenBuilder {
-    pub(crate) fn new(node: Node, folder: PathBuf) -> Self {
-        let (accept_filter, bind, rate, observer) = (AcceptFilter::default(), None, None, None);
-        Self { node, folder, accept_filter, bind, rate, preview: true, observer }
+impl Node {
+    /// Accepts offers without a code, from contacts or from any peer that has the NodeId.
+    ///
+    /// ```no_run
+    /// # use wraith::{AcceptOptions, Error, Node, OnConflict};
+    /// # async fn example(node: Node) -> Result<(), Error> {
+    /// let mut listener = node.listen("Downloads").start().await?;
+    /// while let Some(incoming) = listener.next().await {
+    ///     let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    ///     // One moves at a time; the next waits for its turn.
+    ///     if let Err(error) = transfer.finished().await {
+    ///         eprintln!("{error}");
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn listen(&self, into: impl Into<PathBuf>) -> ListenBuilder {
+        ListenBuilder {
+            node: self.clone(),
+            folder: into.into(),
+            accept_filter: AcceptFilter::default(),
+            bind: None,
+            rate: None,
+            preview: true,
+            observer: None,
+        }
     }
+}
 
+impl ListenBuilder {
     /// Sets the accept filter. Default: contacts only.
     pub fn accept_filter(mut self, filter: AcceptFilter) -> Self {
         self.accept_filter = filter;
@@ -107,8 +132,8 @@ impl ListenBuilder {
     }
 
     /// Asks each sender to limit its rate, in bytes per second.
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second);
+    pub fn rate(mut self, bytes_per_second: impl Into<Option<u64>>) -> Self {
+        self.rate = bytes_per_second.into();
         self
     }
 

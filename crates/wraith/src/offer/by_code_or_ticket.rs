@@ -1,8 +1,8 @@
 //! Offers that wait for receivers with the code or ticket.
 
+use wraith_discovery::Code;
 use wraith_discovery::record::{TicketRecord, publish_ticket};
 
-use super::deliver::deliver_ticket;
 use super::handle::{Offer, PublishedOffer};
 use super::prepared::PreparedOffer;
 use super::{OfferBuilder, OfferTarget};
@@ -11,12 +11,14 @@ use crate::engine::offer_server::{LongCode, OfferServer};
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
+use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
-use crate::join_code::no_place;
-use crate::node::{ANY_ADDRESS, reachable_places};
+use crate::join_code::{join_once, no_place};
+use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::paths::SocketPaths;
 use crate::paths::addresses::left_out;
 use crate::payload::Payload;
+use crate::settings::SendSettings;
 use crate::state::Recipient;
 
 impl OfferBuilder {
@@ -95,7 +97,7 @@ impl OfferBuilder {
         let places = reachable_places(node.places(), bound);
         let own = node.identity().clone();
         let mut rediscovery = Rediscovery::new(own, capability, places.clone(), paths.clone());
-        let parallel = node.parallel_to_send(settings.connections, bound.ip());
+        let parallel = node.parallel_to_send(settings.transfer.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
         let stores = Some(places.stores.clone()).filter(|stores| is_shown && !stores.is_empty());
@@ -132,8 +134,36 @@ impl OfferBuilder {
             remembering.store_dht_nodes();
             sent
         };
-        Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
+        Ok(Offer { shown, task: Task::spawn(&runtime, shared, work) })
     }
+}
+
+/// Delivers the ticket to the receiver that made the code.
+async fn deliver_ticket(
+    node: &Node,
+    code: &Code,
+    prepared: &PreparedOffer,
+    settings: &SendSettings,
+    shared: &TaskState,
+) -> Result<(), Error> {
+    let is_tried = node.spent_codes().tried(code).is_some();
+    if is_tried && prepared.unfinished.allowed().is_some_and(|allowed| !allowed.is_empty()) {
+        // An earlier run delivered the ticket. The code's maker needs no second one.
+        shared.publisher.publish(Event::Resumed);
+        return Ok(());
+    }
+    let make = prepared.ticket_maker(shared, true);
+    let paths = &prepared.paths;
+    let timeout = settings.transfer.timeout;
+    let met = join_once(node, code, Some(make), timeout, &shared.publisher, paths).await?;
+    if let Some(call) = met.punch_request {
+        paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+    }
+    shared.publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
+    if let Some(peer) = met.creator {
+        shared.publisher.publish(Event::CodeUsed { place: met.place.clone(), peer });
+    }
+    Ok(())
 }
 
 /// Serves receivers and meanwhile keeps the published address record up to date. At the end,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use wraith_crypto::NodeId;
 use wraith_discovery::{Code, PlaceError, PlaceName, Ticket};
 
-use crate::engine::task::Task;
+use crate::engine::task::{Task, transfer_handle};
 use crate::error::Error;
 use crate::event_publisher::Events;
 use crate::progress::ProgressReader;
 use crate::report::OfferSummary;
 
-/// The code or ticket for receivers, and the places and addresses at which the offer waits.
-#[derive(Debug)]
+/// The code or ticket for receivers, and the places and addresses at which the offer waits. Empty
+/// for an offer to a contact.
+#[derive(Debug, Default)]
 pub(super) struct PublishedOffer {
     pub code: Option<Code>,
     pub places: Vec<PlaceName>,
@@ -30,14 +31,14 @@ pub(super) struct PublishedOffer {
 /// A running offer. Drop withdraws the code and stops all its transfers.
 #[derive(Debug)]
 pub struct Offer {
-    pub(super) shown: Option<PublishedOffer>,
+    pub(super) shown: PublishedOffer,
     pub(super) task: Task<OfferSummary>,
 }
 
 impl Offer {
     /// Returns the code, for the receiver.
     pub fn code(&self) -> Option<&Code> {
-        self.shown.as_ref()?.code.as_ref()
+        self.shown.code.as_ref()
     }
 
     /// Returns the ticket, which contains everything a receiver needs. The ticket is a secret, and
@@ -46,88 +47,49 @@ impl Offer {
     /// `None` for an offer by code, to a contact or to an invitation. A ticket delivered by a code is
     /// valid only for the identity that had the code, and is not shown.
     pub fn ticket(&self) -> Option<&Ticket> {
-        self.shown.as_ref()?.ticket.as_ref()
+        self.shown.ticket.as_ref()
     }
 
     /// Returns the addresses for receivers, the most useful first. Empty for an offer to a contact.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.shown.as_ref().map(|shown| &shown.addresses[..]).unwrap_or_default()
+        &self.shown.addresses
     }
 
     /// Returns the addresses of this machine that do not fit into a ticket, the most useful first. A
     /// receiver that can reach only these needs a code on the same local network, or a relay.
     pub fn addresses_left_out(&self) -> &[SocketAddr] {
-        self.shown.as_ref().map(|shown| &shown.left_out[..]).unwrap_or_default()
+        &self.shown.left_out
     }
 
     /// Returns the receivers that had a code of an earlier, unfinished run of this offer. They can
     /// resume without a new code. [`OfferBuilder::anew`](crate::OfferBuilder::anew) revokes that.
     pub fn continues_for(&self) -> &[NodeId] {
-        self.shown.as_ref().map(|shown| &shown.continues_for[..]).unwrap_or_default()
+        &self.shown.continues_for
     }
 
     /// Returns the meeting places at which the code waits.
     pub fn places(&self) -> &[PlaceName] {
-        self.shown.as_ref().map(|shown| &shown.places[..]).unwrap_or_default()
+        &self.shown.places
     }
 
     /// Returns the configured places at which the code does not wait, and why.
     pub fn missing(&self) -> &[(PlaceName, PlaceError)] {
-        self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
+        &self.shown.missing
     }
 
     /// Returns why there is no code although one was requested. The offer then has a ticket, which
     /// needs no meeting place. If receivers had a code of an earlier run, it has no ticket either:
     /// only they can fetch ([`Self::continues_for`]).
     pub fn no_code(&self) -> Option<&Error> {
-        self.shown.as_ref()?.no_code.as_ref()
+        self.shown.no_code.as_ref()
     }
 
     /// Returns whether a long code is being made, beside the short one.
     /// [`Event::LongCode`](crate::Event::LongCode) follows, or
     /// [`Event::NoLongCode`](crate::Event::NoLongCode).
     pub fn awaits_long_code(&self) -> bool {
-        self.shown.as_ref().is_some_and(|shown| shown.awaits_long_code)
-    }
-
-    /// Returns a stream of events. The first stream starts with the first event, unless an observer
-    /// was set or 1024 events passed before this call. Later streams start at the time of the call.
-    pub fn events(&self) -> Events {
-        self.task.events()
-    }
-
-    /// Returns a reader for the progress of all transfers together.
-    pub fn progress(&self) -> ProgressReader {
-        self.task.progress()
-    }
-
-    /// Waits until the requested number of receivers has confirmed everything. Cancel-safe; may be
-    /// called any number of times.
-    ///
-    /// # Errors
-    /// The reason of the failure. Files that could not be sent are no error here; see
-    /// [`OfferSummary::complete`].
-    pub async fn finished(&self) -> Result<Arc<OfferSummary>, Error> {
-        self.task.finished().await
-    }
-
-    /// Cancels the offer and waits until the receivers are notified. The same offer can be resumed
-    /// later.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), except in two cases: the offer had
-    /// already ended, or it was open to any number of receivers and served none.
-    pub async fn cancel(self) -> Result<Arc<OfferSummary>, Error> {
-        self.task.cancel().await
-    }
-
-    /// Requests a stop and returns at once. Use [`Self::finished`] to wait for the end.
-    pub fn stop(&self) {
-        self.task.stop();
-    }
-
-    /// Lets the offer continue without this handle.
-    pub fn detach(self) {
-        self.task.detach();
+        self.shown.awaits_long_code
     }
 }
+
+transfer_handle!(Offer, OfferSummary, task);

@@ -2,17 +2,13 @@
 //!
 //! ```text
 //!   by_code_or_ticket  waits for receivers with the code or ticket   to_contact  dials a contact
-//!   ├── prepared     the socket, its paths, the ticket
-//!   ├── deliver      hands the ticket to a receiver that made the code
-//!   └── unfinished   the part that survives a crash (for both)
+//!   └── prepared     the socket, its paths, the ticket; the part that survives a crash (for both)
 //! ```
 
 mod by_code_or_ticket;
-mod deliver;
 mod handle;
 mod prepared;
 mod to_contact;
-mod unfinished;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,7 +21,7 @@ use crate::error::Error;
 use crate::event::Observer;
 use crate::node::Node;
 use crate::payload::Payload;
-use crate::settings::{RECONNECT, SendSettings, Timeouts};
+use crate::settings::{RECONNECT, SendSettings, TransferOptions, transfer_options};
 use crate::state::{Contact, Recipient};
 
 pub use self::handle::Offer;
@@ -68,24 +64,22 @@ pub struct OfferBuilder {
     observer: Option<Arc<dyn Observer>>,
 }
 
-impl OfferBuilder {
-    pub(crate) fn new(node: Node, payload: Payload) -> Self {
-        let timeouts = Timeouts { first: None, reconnect: RECONNECT };
-        let settings = SendSettings {
-            rate: None,
-            connections: None,
-            delta: true,
-            sync: true,
-            receipt: None,
-            receivers: Some(1),
-            keep_place: false,
-            timeouts,
-        };
-        Self {
-            node,
-            payload,
+transfer_options!(OfferBuilder);
+
+impl Node {
+    /// Offers files, folders or a stream, either by code or ticket or to a contact.
+    pub fn offer(&self, what: impl Into<Payload>) -> OfferBuilder {
+        let transfer = TransferOptions::default();
+        OfferBuilder {
+            node: self.clone(),
+            payload: what.into(),
             to: OfferTarget::Code,
-            settings,
+            settings: SendSettings {
+                transfer,
+                receipt: None,
+                receivers: Some(1),
+                keep_place: false,
+            },
             life: None,
             bind: None,
             is_isolated: false,
@@ -93,7 +87,9 @@ impl OfferBuilder {
             observer: None,
         }
     }
+}
 
+impl OfferBuilder {
     /// Makes a code that people can say aloud. This is the default.
     pub fn by_code(mut self) -> Self {
         self.to = OfferTarget::Code;
@@ -136,33 +132,6 @@ impl OfferBuilder {
         self
     }
 
-    /// Limits the sending rate, in bytes per second, for all receivers together.
-    pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.settings.rate = Some(bytes_per_second);
-        self
-    }
-
-    /// Sets the number of parallel connections for a transfer (1 to 4), if the receiver allows as
-    /// many. Default: one per two cores, and only on a path that is faster than one connection.
-    pub fn connections(mut self, connections: u8) -> Self {
-        self.settings.connections = Some(connections);
-        self
-    }
-
-    /// Enables delta transfer: if the receiver has an older copy of a file, only the differences
-    /// are sent. Default: on.
-    pub fn delta(mut self, delta: bool) -> Self {
-        self.settings.delta = delta;
-        self
-    }
-
-    /// Sets whether a receiver confirms only after everything is on its stable storage. The receipt
-    /// records this ([`crate::Durability`]). Default: on, unless the receiver turned it off.
-    pub fn sync(mut self, sync: bool) -> Self {
-        self.settings.sync = sync;
-        self
-    }
-
     /// Stores the receiver's receipt and everything it covers in the file `place`, or in a new file
     /// in the folder `place`. For several receivers, `place` is a folder.
     ///
@@ -170,22 +139,6 @@ impl OfferBuilder {
     /// [`crate::Event::ReceiptStored`] reports its path.
     pub fn receipt(mut self, place: PathBuf) -> Self {
         self.settings.receipt = Some(place);
-        self
-    }
-
-    /// Sets the time limit for the first connection. Waiting for a receiver has no limit by
-    /// default. The search for a contact or the maker of a code takes 10 s by default, or 30 s with
-    /// the DHT.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeouts.first = Some(timeout);
-        self
-    }
-
-    /// Sets how long to wait for a receiver whose connection was lost. Default: 10 min; zero
-    /// disables reconnecting. A receiver that stops is not waited for, unless
-    /// [`Self::keep_place`] is set.
-    pub fn reconnect(mut self, reconnect: Duration) -> Self {
-        self.settings.timeouts.reconnect = reconnect;
         self
     }
 
@@ -221,12 +174,6 @@ impl OfferBuilder {
     /// by code.
     pub fn anew(mut self) -> Self {
         self.anew = true;
-        self
-    }
-
-    /// Also reports all events to `observer`.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
         self
     }
 

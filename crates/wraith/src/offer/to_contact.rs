@@ -14,8 +14,8 @@ use wraith_transfer::{
 use wraith_transport::{Connection, Door};
 
 use super::OfferBuilder;
-use super::handle::Offer;
-use super::unfinished::{store_offer, unfinished_send};
+use super::handle::{Offer, PublishedOffer};
+use super::prepared::{store_offer, unfinished_send};
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, ResumableTransfer, show_only};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
@@ -28,7 +28,7 @@ use crate::node::{ANY_ADDRESS, Node};
 use crate::paths::{Binding, SocketPaths};
 use crate::payload::Payload;
 use crate::report::OfferSummary;
-use crate::settings::SendSettings;
+use crate::settings::{SendSettings, time_to_find};
 use crate::state::{Contact, ReceiptWriter, Recipient, UnfinishedSend};
 
 impl OfferBuilder {
@@ -55,7 +55,8 @@ impl OfferBuilder {
         store_offer(&unfinished, port, &shared);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
-        settings.timeouts.first = Some(settings.timeouts.to_find(!places.stores.is_empty()));
+        let timeout = &mut settings.transfer.timeout;
+        *timeout = Some(time_to_find(*timeout, !places.stores.is_empty()));
         let port = usual_port(contact.node_id);
         let dialler = Dialler {
             paths,
@@ -76,13 +77,14 @@ impl OfferBuilder {
             own: node.id(),
             secret: unfinished.capability().clone(),
             sent_roots: unfinished.sent_roots(),
-            parallel: node.parallel_to_send(settings.connections, bind.unwrap_or(ANY_ADDRESS).ip()),
+            parallel: node
+                .parallel_to_send(settings.transfer.connections, bind.unwrap_or(ANY_ADDRESS).ip()),
             settings,
             shared: shared.clone(),
         };
         let runtime = node.runtime().clone();
         let work = run(node, dialler, sending, unfinished, shared.clone());
-        Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
+        Ok(Offer { shown: PublishedOffer::default(), task: Task::spawn(&runtime, shared, work) })
     }
 }
 
@@ -94,9 +96,9 @@ async fn run(
     unfinished: UnfinishedSend,
     shared: TaskState,
 ) -> Result<OfferSummary, Error> {
-    let timeouts = sending.settings.timeouts;
+    let options = sending.settings.transfer;
     let (peer, paths) = (dialler.peer, dialler.paths.clone());
-    let result = attempt::run(dialler, sending, timeouts, &shared).await;
+    let result = attempt::run(dialler, sending, options, &shared).await;
     paths.close().await;
     node.store_dht_nodes();
     let ended = result?;

@@ -20,7 +20,7 @@ use crate::join_code::join_once;
 use crate::node::Node;
 use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
-use crate::settings::{RECONNECT, Timeouts};
+use crate::settings::time_to_find;
 use crate::state::Contact;
 
 /// If the service has not answered at the addresses of its ticket for this long, a search for its
@@ -86,14 +86,17 @@ pub struct ConnectBuilder {
     timeout: Option<Duration>,
 }
 
-impl ConnectBuilder {
-    pub(crate) fn new(node: Node, to: ServiceAddress) -> Self {
-        Self { node, to, timeout: None }
+impl Node {
+    /// Connects to a [`Service`](super::Service) by its ticket or code, or to one of a contact.
+    pub fn connect(&self, to: impl Into<ServiceAddress>) -> ConnectBuilder {
+        ConnectBuilder { node: self.clone(), to: to.into(), timeout: None }
     }
+}
 
+impl ConnectBuilder {
     /// Sets the time limit for finding the service. Default: 10 s, or 30 s with the DHT.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = timeout.into();
         self
     }
 
@@ -131,13 +134,12 @@ impl ConnectBuilder {
         let Self { node, to, timeout } = self;
         node.check_open()?;
         let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
-        let timeouts = Timeouts { first: timeout, reconnect: RECONNECT };
         let begun = Instant::now();
         let mut target = match to {
             ServiceAddress::Ticket(ticket) => of_ticket(&node, &paths, &ticket)?,
             ServiceAddress::Code(code) => {
                 let publisher = EventPublisher::default();
-                let met = join_once(&node, &code, None, timeouts, &publisher, &paths).await?;
+                let met = join_once(&node, &code, None, timeout, &publisher, &paths).await?;
                 let ticket = decode_delivered_ticket(&met.ticket)?;
                 let mut target = of_ticket(&node, &paths, &nearest_first(&ticket, met.from))?;
                 target.dialler.stored_call = met.punch_request;
@@ -149,7 +151,7 @@ impl ConnectBuilder {
             }
         };
         // A code was found in a part of the time.
-        let limit = timeouts.to_find(!target.dialler.places.stores.is_empty());
+        let limit = time_to_find(timeout, !target.dialler.places.stores.is_empty());
         target.limit = limit.saturating_sub(begun.elapsed()).max(DIAL_TIME_MIN);
         Ok(target)
     }

@@ -73,10 +73,11 @@ enum Invited {
     Contacts(String),
 }
 
-impl ServiceBuilder {
-    pub(crate) fn new(node: Node) -> Self {
-        Self {
-            node,
+impl Node {
+    /// Accepts raw connections from peers that have the ticket or code, or from contacts.
+    pub fn serve(&self) -> ServiceBuilder {
+        ServiceBuilder {
+            node: self.clone(),
             capability: None,
             invited: Invited::Ticket,
             bind: None,
@@ -84,7 +85,9 @@ impl ServiceBuilder {
             life: None,
         }
     }
+}
 
+impl ServiceBuilder {
     /// Invites every peer that has the ticket. This is the default.
     pub fn by_ticket(mut self) -> Self {
         self.invited = Invited::Ticket;

@@ -7,6 +7,8 @@ use std::path::Path;
 use thiserror::Error;
 pub(super) use wraith_files::plain;
 
+use crate::exit::Exit;
+
 /// Why part of the state cannot be read or written: a kind, a message, and a hint for the user.
 #[derive(Clone, Debug, Error)]
 #[error("{message}")]
@@ -60,6 +62,15 @@ impl StateError {
     /// Returns the kind of the error.
     pub const fn kind(&self) -> StateErrorKind {
         self.kind
+    }
+
+    /// Returns the exit code of a program that fails with this error.
+    pub const fn exit(&self) -> Exit {
+        match self.kind {
+            StateErrorKind::Disk | StateErrorKind::Exposed => Exit::Disk,
+            StateErrorKind::Ambiguous => Exit::Usage,
+            _ => Exit::Other,
+        }
     }
 
     /// Returns a hint for the user, as a sentence.

@@ -106,8 +106,8 @@ impl OfferServer {
     ) -> Self {
         let (event_tx, events) = mpsc::unbounded_channel();
         let sent_roots = unfinished.sent_roots();
-        let limit = settings.timeouts.first.map(TimeLimit::new);
-        let settings_timeouts = settings.timeouts;
+        let limit = settings.transfer.timeout.map(TimeLimit::new);
+        let window = ReconnectWindow::new(settings.transfer.timeout);
         let sent = OfferSummary { receivers: 0, lacking: 0, last: None, report: None };
         let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
         let (lost, closing) = (None, None);
@@ -135,7 +135,7 @@ impl OfferServer {
             next_id,
             surveyed,
             limit,
-            window: ReconnectWindow::new(settings_timeouts),
+            window,
             lost,
             closing,
         }
@@ -276,7 +276,7 @@ impl Role for OfferServer {
             OfferEvent::LongCodeNotMade(why) => self.long_code_not_made(why),
             OfferEvent::TimedOut => {
                 return ControlFlow::Break(Err(match self.lost.take() {
-                    Some(error) => reconnect_error(error, self.settings.timeouts.reconnect),
+                    Some(error) => reconnect_error(error, self.settings.transfer.reconnect),
                     None => no_receiver(),
                 }));
             }

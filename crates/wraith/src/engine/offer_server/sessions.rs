@@ -208,7 +208,7 @@ impl OfferServer {
     fn keep_place(&mut self, session: &Session) {
         if session.has_accepted && self.unfinished.allowed().is_none() {
             let now = Instant::now();
-            let until = now + self.settings.timeouts.reconnect;
+            let until = now + self.settings.transfer.reconnect;
             self.lost_receivers.retain(|lost| lost.peer != session.peer && now < lost.until);
             self.lost_receivers.push(LostReceiver { peer: session.peer, until });
         }
@@ -268,7 +268,7 @@ impl OfferServer {
         }
         // The new peer is awaited as the first one was.
         if is_any && self.receivers().next().is_none() {
-            self.limit = self.settings.timeouts.first.map(TimeLimit::new);
+            self.limit = self.settings.transfer.timeout.map(TimeLimit::new);
         }
     }
 
@@ -287,7 +287,7 @@ impl OfferServer {
 
     /// Splits the rate limit, which is for all receivers together.
     fn share_rate(&self) {
-        let Some(rate) = self.settings.rate else { return };
+        let Some(rate) = self.settings.transfer.rate else { return };
         let share = rate / self.receivers().count().max(1) as u64;
         self.receivers().for_each(|session| session.options.rate.limit(Some(share)));
     }
@@ -363,7 +363,7 @@ impl OfferServer {
                 self.stop_all().await;
                 return Some(Err(failure));
             }
-            self.limit = self.settings.timeouts.first.map(TimeLimit::new);
+            self.limit = self.settings.transfer.timeout.map(TimeLimit::new);
         }
         end
     }
@@ -420,7 +420,7 @@ impl OfferServer {
     /// Returns whether the only receiver, which ended with `error`, may come back.
     fn awaits_return(&self, error: &TransferError) -> bool {
         match error {
-            TransferError::NetworkLost { .. } => !self.settings.timeouts.reconnect.is_zero(),
+            TransferError::NetworkLost { .. } => !self.settings.transfer.reconnect.is_zero(),
             // A new receiver of a stream would lack its beginning.
             TransferError::Cancelled { role: Role::Receiver } => {
                 self.keeps_place() && !self.payload.is_stream()
@@ -431,12 +431,12 @@ impl OfferServer {
 
     /// Returns whether the only receiver may come again after it has stopped.
     fn keeps_place(&self) -> bool {
-        self.settings.keep_place && !self.settings.timeouts.reconnect.is_zero()
+        self.settings.keep_place && !self.settings.transfer.reconnect.is_zero()
     }
 
     /// Starts to wait for the only receiver, which may come back.
     fn wait_for_reconnect(&mut self, error: TransferError, bytes: u64) {
-        let seconds_left = self.window.lost(bytes, self.settings.timeouts.reconnect);
+        let seconds_left = self.window.lost(bytes, self.settings.transfer.reconnect);
         self.limit = self.window.limit.clone();
         self.shared.publisher.publish(match &error {
             TransferError::NetworkLost { why } => {

@@ -1,47 +1,47 @@
 // Every kind of failure, once for all languages: the name of its exception in Python, Kotlin and
-// Swift, and its status and number in C. `crates/wraith-c/src/status.rs` and
-// `crates/wraith-ffi/src/error.rs` include this file, and each defines the macros. A number is never
-// changed or used again.
+// Swift, its status and number in C, and the exit code of the program. `src/error.rs`,
+// `crates/wraith-c/src/status.rs` and `crates/wraith-ffi/src/error.rs` include this file, and each
+// defines the macros. A number is never changed or used again.
 reasons! {
     // Kinds of both transfers and sessions.
     both {
         /// An argument or option is invalid, such as a path, name, code, ticket, key or length.
-        InvalidInput WRAITH_INVALID_INPUT = 1,
+        InvalidInput WRAITH_INVALID_INPUT = 1, exit Usage;
         /// No address answered, no peer came, or the named item does not exist.
-        NotFound WRAITH_NOT_FOUND = 11,
+        NotFound WRAITH_NOT_FOUND = 11, exit PeerNotFound;
         /// The peer violated the protocol.
-        Protocol WRAITH_PROTOCOL = 20,
+        Protocol WRAITH_PROTOCOL = 20, exit Other;
     }
     // Further kinds of `wraith::ErrorKind`.
     transfers {
         /// The user of the other side declined.
-        Refused WRAITH_REFUSED = 12,
+        Refused WRAITH_REFUSED = 12, exit Refused;
         /// After a reconnect, the sender made another offer than the accepted one.
-        OfferChanged WRAITH_OFFER_CHANGED = 13,
+        OfferChanged WRAITH_OFFER_CHANGED = 13, exit Refused;
         /// The words are wrong, the code is used or expired, or the ticket names no offer of the
         /// sender.
-        WrongCode WRAITH_WRONG_CODE = 14,
+        WrongCode WRAITH_WRONG_CODE = 14, exit WrongCode;
         /// The connection was lost and not restored in time. The same transfer can be resumed.
-        NetworkLost WRAITH_NETWORK_LOST = 15,
+        NetworkLost WRAITH_NETWORK_LOST = 15, exit NetworkLost;
         /// A disk is full, read-only or unreadable. The same transfer can be resumed.
-        Disk WRAITH_DISK = 16,
+        Disk WRAITH_DISK = 16, exit Disk;
         /// Data does not match its hash.
-        Verification WRAITH_VERIFICATION = 17,
+        Verification WRAITH_VERIFICATION = 17, exit Verification;
         /// The peer sent a name that could escape the target folder.
-        UnsafeName WRAITH_UNSAFE_NAME = 18,
+        UnsafeName WRAITH_UNSAFE_NAME = 18, exit UnsafeName;
         /// The transfer is complete except for some files that could not be transferred.
-        Partial WRAITH_PARTIAL = 19,
+        Partial WRAITH_PARTIAL = 19, exit Partial;
         /// One of the two sides cancelled. The same transfer can be resumed.
-        Cancelled WRAITH_CANCELLED = 21,
+        Cancelled WRAITH_CANCELLED = 21, exit NetworkLost;
         /// The receiver postponed its answer to the offer, which stays valid.
-        Postponed WRAITH_POSTPONED = 22,
+        Postponed WRAITH_POSTPONED = 22, exit Other;
         /// Another program with the same identity receives the offer; its user accepted first.
-        ReceivedElsewhere WRAITH_RECEIVED_ELSEWHERE = 23,
+        ReceivedElsewhere WRAITH_RECEIVED_ELSEWHERE = 23, exit Other;
         /// The reader or writer of a byte stream failed. For a target in memory, the content exceeds
         /// its limit.
-        Stream WRAITH_STREAM = 26,
+        Stream WRAITH_STREAM = 26, exit Disk;
         /// The program of one side panicked.
-        Panicked WRAITH_PROGRAM_PANICKED = 27,
+        Panicked WRAITH_PROGRAM_PANICKED = 27, exit Other;
     }
     // Further kinds of `wraith_session::Reason`.
     sessions {
