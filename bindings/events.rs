@@ -145,7 +145,8 @@ events! {
             text what: String = what.clone(),
         },
         /// The connection was lost. This side reconnects or waits for the peer.
-        ConnectionLost WRAITH_EVENT_CONNECTION_LOST = 15, wraith::Event::ConnectionLost { why, seconds_left } => {
+        ConnectionLost WRAITH_EVENT_CONNECTION_LOST = 15,
+            wraith::Event::ConnectionLost { why, seconds_left } => {
             /// The reason.
             detail why: LostReason = why,
             /// The reason, as text.
@@ -161,11 +162,13 @@ events! {
         /// A peer used a ticket that a code had delivered to another machine. It was rejected.
         UnauthorizedPeer WRAITH_EVENT_UNAUTHORIZED_PEER = 22, wraith::Event::UnauthorizedPeer,
         /// A receiver reconnected. The new connection replaces the earlier one.
-        ReceiverReconnected WRAITH_EVENT_RECEIVER_RECONNECTED = 25, wraith::Event::ReceiverReconnected,
+        ReceiverReconnected WRAITH_EVENT_RECEIVER_RECONNECTED = 25,
+            wraith::Event::ReceiverReconnected,
         /// The receiver previewed the offer and postponed its answer; the offer stays valid.
         OfferPostponed WRAITH_EVENT_OFFER_POSTPONED = 17, wraith::Event::OfferPostponed,
         /// The code accepts no new receivers any more; running transfers continue.
-        ClosedToNewReceivers WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23, wraith::Event::ClosedToNewReceivers(error) => {
+        ClosedToNewReceivers WRAITH_EVENT_CLOSED_TO_NEW_RECEIVERS = 23,
+            wraith::Event::ClosedToNewReceivers(error) => {
             /// The reason.
             text why: String = error.to_string(),
         },
@@ -206,8 +209,8 @@ events! {
     }
     // Events of the other languages, for which C has no number.
     languages {
-        /// A listener that asks the user refused a stranger's offer without asking, because there were
-        /// too many.
+        /// A listener that asks the user refused a stranger's offer without asking, because there
+        /// were too many.
         RefusedUnread, wraith::Event::RefusedUnread { total } => {
             /// Number of refused offers since the listener started.
             total: u64 = *total,

@@ -17,8 +17,8 @@ const FIND_STORED: Duration = Duration::from_secs(30);
 /// Default time limit for reconnecting to a lost peer.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 
-/// Options of a transfer that both sides have. Builders of offers and fetches have a method for each
-/// of them.
+/// Options of a transfer that both sides have. Builders of offers and fetches have a method for
+/// each of them.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct TransferOptions {
