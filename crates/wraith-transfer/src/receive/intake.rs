@@ -4,6 +4,8 @@
 //! up to a limit. Each file is looked up on the disk. It was completed by an earlier connection, is
 //! partly received, is present with equal or other content, or is absent.
 
+use std::sync::Arc;
+
 use wraith_files::{Entry, Error, Kind, OnConflict, Outcome, RelPath};
 
 use super::assembly::{Assembly, disk_failed};
@@ -28,7 +30,7 @@ pub(super) enum Decided {
     /// The file is not wanted.
     Except(Exception),
     /// The file is wanted.
-    Want(Incoming),
+    Want(Arc<Incoming>),
 }
 
 /// Decides entries; see the module documentation.
@@ -276,6 +278,6 @@ impl<'a> Intake<'a> {
         };
         let file = Incoming::new(number, placed, wanted, local);
         file.progress.add_found(assembly.books.progress, found);
-        Ok(Decided::Want(file))
+        Ok(Decided::Want(Arc::new(file)))
     }
 }

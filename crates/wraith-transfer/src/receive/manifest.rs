@@ -92,7 +92,7 @@ impl Requests<'_> {
             Decided::Want(file) => {
                 self.wants.add(number, file.wanted(), file.old().is_some());
                 file.ask(self.peer.id, 0..u64::MAX);
-                self.wanted.push((number, Arc::new(file)));
+                self.wanted.push((number, file));
             }
         }
     }

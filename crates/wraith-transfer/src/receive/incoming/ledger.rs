@@ -214,7 +214,7 @@ mod tests {
 
     fn ledger(chunks: u64) -> ChunkLedger {
         let mut ledger = ChunkLedger::default();
-        ledger.want([0..chunks]);
+        ledger.want(std::iter::once(0..chunks));
         ledger
     }
 

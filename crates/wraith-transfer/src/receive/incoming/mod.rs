@@ -101,7 +101,7 @@ impl Incoming {
             match &file.wanted {
                 Wanted::Chunks(chunks) => lock(&file.body).ledger().want(chunks.iter()),
                 Wanted::Whole | Wanted::Unless(_) => {
-                    lock(&file.body).ledger().want([0..file.chunks()]);
+                    lock(&file.body).ledger().want(std::iter::once(0..file.chunks()));
                 }
                 Wanted::Kept(_) => {}
             }
