@@ -14,6 +14,7 @@ mod invite;
 mod join_code;
 mod listen;
 mod node;
+mod node_core;
 mod offer;
 mod paths;
 mod payload;
@@ -33,16 +34,17 @@ pub use event_publisher::Events;
 pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
-pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, NodeGroup, rendezvous_address};
+pub use node::{
+    CONNECTIONS_MAX, Congestion, Node, NodeBuilder, NodeGroup, SharedConnection, rendezvous_address,
+};
+pub use node_core::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use offer::{Offer, OfferBuilder};
-pub use paths::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};
 pub use route::{PathKind, PathOrigin, Route, path_kind};
 pub use service::{
-    ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedConnection,
-    SharedStream,
+    ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedStream,
 };
 pub use wraith_crypto::{Backends, NodeId, SecretIdentity, UnknownBackends, implementation};
 pub use wraith_discovery::{

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::{CODE_LIFE, no_code};
-use crate::node::{Node, reachable_places};
+use crate::node::Node;
+use crate::node_core::reachable_places;
 use crate::paths::SocketPaths;
 
 /// Default lifetime of a code for any number of peers.

@@ -50,7 +50,7 @@ pub(super) async fn run(
     consent: Consent,
     shared: TaskState,
 ) -> Result<FetchSummary, Error> {
-    let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
+    let paths = node.open_paths(Binding::Dialling, Door::default())?;
     let found = tokio::select! {
         found = resolve(&node, source, settings.timeouts, &shared.publisher, &paths) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),

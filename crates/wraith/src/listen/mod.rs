@@ -136,12 +136,12 @@ impl ListenBuilder {
         let door = Door {
             access_keys: allowlist.access_keys(),
             admitted: allowlist.admitted(),
-            handshake_log: node.handshake_log(),
+            handshake_log: node.core().handshake_log(),
             connections_max: CONNECTIONS_MAX,
             ..Door::default()
         };
         let binding = bind.map_or(Binding::Accepting { port: None }, Binding::Own);
-        let paths = SocketPaths::open(&node, binding, door)?;
+        let paths = node.open_paths(binding, door)?;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
         paths.accept_callers(&shared.publisher, RelayReports::Refusals);
         let bound = paths.endpoint().local_addr();

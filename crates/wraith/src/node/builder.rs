@@ -12,11 +12,12 @@ use wraith_transport::Algorithm;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::qlog::SinkFactory;
 
+use super::pool::{IDLE, Pool};
 use super::{Congestion, Inner, Node, NodeGroup};
 use crate::error::{Error, ErrorKind};
-use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer, SharedSockets};
+use crate::node_core::{NodeCore, PathSettings, PeerRelays, Proxies, RelayServer};
+use crate::paths::SharedSockets;
 use crate::route::Routes;
-use crate::service::{IDLE, Pool};
 use crate::state::{DhtNodes, SpentCodes, StateDir};
 
 /// Configures a [`Node`].
@@ -214,21 +215,23 @@ impl NodeBuilder {
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
-        let routes = Routes::default();
-        Ok(Node(Arc::new(Inner {
+        let core = NodeCore {
             identity,
             state,
-            spent_codes,
             places,
             dht,
             paths,
-            routes,
+            routes: Routes::default(),
             congestion,
             policy,
             qlog,
             runtime,
+        };
+        Ok(Node(Arc::new(Inner {
+            core: Arc::new(core),
+            spent_codes,
             tasks: group.0.new_member(),
-            shared_sockets: SharedSockets::default(),
+            sockets: SharedSockets::default(),
             pool: Pool::new(self.idle_connections.unwrap_or(IDLE)),
         })))
     }

@@ -13,7 +13,7 @@ use crate::engine::task::{Task, TaskState};
 use crate::error::Error;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::no_place;
-use crate::node::{ANY_ADDRESS, reachable_places};
+use crate::node_core::{ANY_ADDRESS, reachable_places};
 use crate::paths::SocketPaths;
 use crate::paths::addresses::left_out;
 use crate::payload::Payload;

@@ -12,7 +12,8 @@ use super::unfinished::{store_offer, unfinished_send};
 use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::node::{KeyHistory, Node};
+use crate::node::Node;
+use crate::node_core::KeyHistory;
 use crate::paths::{Binding, RelayReports, SocketPaths};
 use crate::payload::Payload;
 use crate::state::{Recipient, UnfinishedSend};
@@ -100,7 +101,7 @@ fn open_again(
     let earlier = unfinished.port();
     let history = if earlier.is_none() { KeyHistory::New } else { KeyHistory::Used };
     let open =
-        |binding| SocketPaths::open(node, binding, node.door(vec![access_key.clone()], history));
+        |binding| node.open_paths(binding, node.core().door(vec![access_key.clone()], history));
     let Some(address) = own_socket else { return open(Binding::Accepting { port: earlier }) };
     if let (0, Some(port)) = (address.port(), earlier)
         && let Ok(paths) = open(Binding::Own(SocketAddr::new(address.ip(), port)))

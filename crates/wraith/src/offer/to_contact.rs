@@ -24,8 +24,9 @@ use crate::engine::task::{Task, TaskState};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
-use crate::node::{ANY_ADDRESS, Node};
-use crate::paths::{Binding, SocketPaths};
+use crate::node::Node;
+use crate::node_core::ANY_ADDRESS;
+use crate::paths::Binding;
 use crate::payload::Payload;
 use crate::report::OfferSummary;
 use crate::settings::SendSettings;
@@ -49,7 +50,7 @@ impl OfferBuilder {
             true => Binding::Own(bind.unwrap_or(ANY_ADDRESS)),
             false => Binding::Dialling,
         };
-        let paths = SocketPaths::open(&node, binding, Door::default())?;
+        let paths = node.open_paths(binding, Door::default())?;
         let port = paths.endpoint().local_addr().port();
         // Lets the same offer resume after a crash. Nothing dials this port.
         store_offer(&unfinished, port, &shared);

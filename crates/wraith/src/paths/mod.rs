@@ -12,7 +12,6 @@
 //!   path_manager   moves a connection from a relay to a direct path
 //!   presence       how contacts find the socket
 //!   symmetric_nat  hole punching if one NAT varies its ports
-//!   proxies        how relays and rendezvous servers are reached
 //!   peer_relays    which relays a peer may choose
 //! ```
 //!
@@ -30,7 +29,6 @@ mod own_addresses;
 mod path_manager;
 mod peer_relays;
 mod presence;
-mod proxies;
 mod relays;
 mod shared;
 mod symmetric_nat;
@@ -57,12 +55,9 @@ use self::presence::CurrentPresence;
 use self::relays::RelayTable;
 use crate::error::Error;
 use crate::event_publisher::EventPublisher;
-use crate::node::{Node, Socket};
+use crate::node_core::{NodeCore, Socket};
 
-pub use self::peer_relays::{PeerRelays, UnknownPeerRelays};
 pub(crate) use self::presence::{Contacts, Presence, node_ids, pairs_of};
-pub use self::proxies::Proxies;
-pub use self::relays::RelayServer;
 pub(crate) use self::relays::{RelayReports, is_final};
 pub(crate) use self::shared::{Binding, SharedSockets};
 
@@ -70,40 +65,6 @@ pub(crate) use self::shared::{Binding, SharedSockets};
 /// ports answers within milliseconds, or with UPnP after the second over which devices spread their
 /// answers. A relay takes three round trips.
 const TICKET_WAIT: Duration = Duration::from_secs(2);
-
-/// The allowed paths of a node, in both directions.
-#[derive(Clone, Debug)]
-pub(crate) struct PathSettings {
-    /// Ask the router for a port mapping.
-    pub port_mapping: bool,
-    /// Relays at which the node waits.
-    pub relays: Vec<RelayServer>,
-    /// Use no relay, even if a peer names one.
-    pub direct_only: bool,
-    /// Use relays only.
-    pub relay_only: bool,
-    /// Which relays a peer may choose. `None`: public ones, but only own ones if the user wants
-    /// relays only and no proxy hides this machine from the relay.
-    pub peer_relays: Option<PeerRelays>,
-    /// Whether an own relay that asks for the NodeId gets it.
-    pub relay_identity: bool,
-    /// How relays and rendezvous servers are reached.
-    pub proxies: Arc<Proxies>,
-}
-
-impl Default for PathSettings {
-    fn default() -> Self {
-        Self {
-            port_mapping: false,
-            relays: Vec::new(),
-            direct_only: false,
-            relay_only: false,
-            peer_relays: None,
-            relay_identity: false,
-            proxies: Arc::new(Proxies::none()),
-        }
-    }
-}
 
 /// The paths of one role (see the module docs). Clones are handles of the same role; dropping the
 /// last one ends the role's connections and tasks.
@@ -147,7 +108,7 @@ impl Drop for RoleGuard {
 /// A socket and its paths, for all its roles.
 #[derive(Debug)]
 struct Inner {
-    node: Node,
+    core: Arc<NodeCore>,
     /// The first door, which admits no peer. Closing it closes the socket.
     endpoint: Endpoint,
     /// Why the usual port is not bound, if that was tried.
@@ -171,10 +132,10 @@ struct Inner {
 
 impl Inner {
     /// Binds a socket for its first role.
-    fn bind(node: &Node, address: SocketAddr) -> Result<Self, Error> {
-        let Socket { endpoint, relays, further } = node.bind(address, Door::default())?;
+    fn bind(core: &Arc<NodeCore>, address: SocketAddr) -> Result<Self, Error> {
+        let Socket { endpoint, relays, further } = core.bind(address, Door::default())?;
         Ok(Self {
-            node: node.clone(),
+            core: Arc::clone(core),
             endpoint,
             usual_taken: None,
             roles: Mutex::new(1),
@@ -220,30 +181,21 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl SocketPaths {
-    /// Opens a door of a socket for a new role.
-    ///
-    /// # Errors
-    /// The address is in use, or the system provides no socket.
-    pub fn open(node: &Node, binding: Binding, door: Door) -> Result<Self, Error> {
-        let inner = node.shared_sockets().get(node, binding)?;
-        let tasks = Arc::<Tasks>::default();
+    /// Opens a door of the socket for a role, which the socket counts already.
+    fn of_role(inner: Arc<Inner>, door: Door) -> Self {
+        let (endpoint, tasks) = (inner.endpoint.open_door(door), Arc::<Tasks>::default());
         let guard = RoleGuard {
             inner: Arc::clone(&inner),
             tasks: Arc::clone(&tasks),
             has_left: AtomicBool::default(),
         };
-        Ok(Self {
-            endpoint: inner.endpoint.open_door(door),
-            inner,
-            tasks,
-            guard: Some(Arc::new(guard)),
-        })
+        Self { inner, endpoint, tasks, guard: Some(Arc::new(guard)) }
     }
 
     /// Makes the socket reachable for peers that dial: asks the router for a port, and waits at the
     /// relays. `publisher` gets events about unusable relays.
     pub fn accept_callers(&self, publisher: &Arc<EventPublisher>, reports: RelayReports) {
-        let (settings, bound) = (self.inner.node.path_settings(), self.endpoint.local_addr());
+        let (settings, bound) = (&self.inner.core.paths, self.endpoint.local_addr());
         if !bound.ip().is_unspecified() {
             return;
         }
@@ -251,7 +203,7 @@ impl SocketPaths {
         if self.inner.accepts.swap(true, Ordering::AcqRel) {
             return;
         }
-        let _entered = self.inner.node.runtime().enter();
+        let _entered = self.inner.core.runtime.enter();
         if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
             let mapping = PortMapping::request(port);
             self.watch_mapping(&mapping);
@@ -292,12 +244,12 @@ impl SocketPaths {
 
     /// Returns whether direct connections are allowed, in both directions.
     pub fn allows_direct(&self) -> bool {
-        !self.inner.node.path_settings().relay_only
+        !self.inner.core.paths.relay_only
     }
 
     /// Returns whether relays are allowed.
     pub fn allows_relays(&self) -> bool {
-        !self.inner.node.path_settings().direct_only
+        !self.inner.core.paths.direct_only
     }
 
     /// Returns our current addresses and mailboxes. `observed_ip` is our IP address as seen by a
@@ -375,7 +327,7 @@ impl SocketPaths {
             }
         };
         let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();
-        let wanted = if waits { self.inner.node.path_settings().relays.len() } else { 0 };
+        let wanted = if waits { self.inner.core.paths.relays.len() } else { 0 };
         let relays = self.inner.relays.wait_until_tried(wanted);
         // A router or relay that does not answer is not in the ticket.
         drop(timeout(TICKET_WAIT, async { tokio::join!(router, relays) }).await);
@@ -391,7 +343,7 @@ impl SocketPaths {
     ) {
         let remote = connection.remote();
         if let Some(name) = self.inner.relays.name_of(&remote) {
-            self.inner.node.routes().add_relay(remote, name);
+            self.inner.core.routes.add_relay(remote, name);
         }
         let (paths, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
         let events = path.events();
@@ -403,7 +355,7 @@ impl SocketPaths {
     pub fn keep_open(&self, connection: &Connection, role: Role, publisher: &Arc<EventPublisher>) {
         self.manage_path(connection, role, publisher, None);
         let (paths, mut events) = (self.clone(), connection.path().events());
-        self.inner.node.runtime().spawn(async move {
+        self.inner.core.runtime.spawn(async move {
             while events.next().await.is_ok() {}
             drop(paths);
         });
@@ -449,7 +401,7 @@ impl SocketPaths {
             tokio::select! {
                 event = punch.next() => match event.ok().flatten()? {
                     PunchEvent::Punched { remote, .. } => {
-                        self.inner.node.routes().add_punched(remote);
+                        self.inner.core.routes.add_punched(remote);
                     }
                     PunchEvent::Ended { best, .. } => return best,
                     _ => {}
@@ -494,7 +446,7 @@ impl SocketPaths {
     fn spawn_in(&self, tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn_on(work, self.inner.node.runtime());
+        tasks.spawn_on(work, &self.inner.core.runtime);
     }
 
     /// Ends the role: delivers the finished streams of its connections, closes these, and ends its

@@ -123,7 +123,7 @@ impl SocketPaths {
             asking.spawn(async move { query_relay(&endpoint, secret, of, other).await });
         }
         // Without a network, the names of the bootstrap nodes are not resolved for a long time.
-        let nodes = timeout(RESOLVE_WAIT, self.inner.node.dht_nodes(NODES)).await;
+        let nodes = timeout(RESOLVE_WAIT, self.inner.core.dht_nodes(NODES)).await;
         for node in nodes.unwrap_or_default() {
             let (endpoint, question) = (self.inner.endpoint.clone(), AddressQuery::new());
             asking.spawn(async move {

@@ -51,7 +51,7 @@ pub(super) async fn manage_path(
 ) {
     let peer = path.peer();
     let report = |remote: Addr, why: Option<&str>| {
-        let route = paths.inner.node.route(&remote);
+        let route = paths.inner.core.routes.route(&remote);
         let why = why.map(str::to_owned);
         publisher.publish_beside(receiver, Event::Path { peer, remote, route, why });
     };
@@ -161,7 +161,7 @@ async fn candidates(path: &PathHandle) -> Vec<std::net::SocketAddr> {
 }
 
 fn is_relayed(paths: &SocketPaths, path: &PathHandle) -> bool {
-    paths.inner.node.route(&path.remote()).kind == PathKind::Relay
+    paths.inner.core.routes.route(&path.remote()).kind == PathKind::Relay
 }
 
 #[cfg(test)]

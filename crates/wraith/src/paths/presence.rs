@@ -19,7 +19,7 @@ use crate::clock_reports::ClockReports;
 use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
-use crate::node::{Node, reachable_places};
+use crate::node_core::{NodeCore, reachable_places};
 use crate::state::{Contact, ContactsWatch};
 
 /// The contacts of a node at some moment.
@@ -135,22 +135,22 @@ impl Presence {
 
 impl Shared {
     async fn start(paths: SocketPaths) -> Result<Self, Error> {
-        let node = paths.inner.node.clone();
+        let core = Arc::clone(&paths.inner.core);
         let watch = {
-            let _entered = node.runtime().enter();
+            let _entered = core.runtime.enter();
             // Start the watch before the contacts are read, so that no change is missed.
-            ContactsWatch::new(node.state())
+            ContactsWatch::new(&core.state)
         };
-        let contacts = Contacts::new(node.contacts().load()?.contacts().to_vec());
-        let places = reachable_places(node.places(), paths.endpoint().local_addr());
+        let contacts = Contacts::new(core.state.contacts().load()?.contacts().to_vec());
+        let places = reachable_places(&core.places, paths.endpoint().local_addr());
         let listener = listen(&places, paths.make_reach()).await;
-        listener.set_contacts(pairs_of(node.identity(), &contacts));
+        listener.set_contacts(pairs_of(&core.identity, &contacts));
         let (at, missing) = (listener.places().to_vec(), listener.missing().to_vec());
         let (contacts_tx, contacts) = watch::channel(contacts);
         let (ended_tx, ended) = watch::channel(false);
         let (stop, readers) = (CancellationToken::new(), Arc::<Readers>::default());
         let task = PresenceTask {
-            node,
+            core,
             paths: paths.clone(),
             listener,
             watch,
@@ -182,7 +182,7 @@ impl Shared {
 }
 
 struct PresenceTask {
-    node: Node,
+    core: Arc<NodeCore>,
     paths: SocketPaths,
     listener: ContactListener,
     watch: ContactsWatch,
@@ -223,12 +223,12 @@ impl PresenceTask {
 
     /// Applies a possible change of the contacts. If they cannot be read, the previous ones remain.
     fn reload(&mut self) {
-        match self.node.contacts().load() {
+        match self.core.state.contacts().load() {
             Ok(book) => {
                 self.is_damaged = false;
                 let now = Contacts::new(book.contacts().to_vec());
                 if node_ids(&now) != node_ids(&self.contacts.borrow()) {
-                    self.listener.set_contacts(pairs_of(self.node.identity(), &now));
+                    self.listener.set_contacts(pairs_of(&self.core.identity, &now));
                     self.contacts.send_replace(now);
                 }
             }

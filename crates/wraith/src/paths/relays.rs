@@ -4,7 +4,6 @@
 //! without a known pin (the hash of its public key) is trusted on first use. Its pin then goes into
 //! this side's tickets, and the peer requires it.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -15,45 +14,17 @@ use wraith_discovery::{MAX_RELAYS, RelayAddr};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
-use super::peer_relays::{NotAllowed, PeerRelays, PublicOnly};
+use super::peer_relays::{NotAllowed, PublicOnly};
 use super::{SocketPaths, lock};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
+use crate::node_core::{PeerRelays, RelayServer, host_and_port};
 
 /// Maximum number of connected relays per socket: those of the user, and those of tickets.
 const CONNECTED_MAX: usize = 8;
 /// Pause between two attempts at the first connection to a relay. Afterwards, its client reconnects
 /// by itself.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
-
-/// A relay configured by the user.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RelayServer {
-    /// A host name, or an IP address without brackets.
-    pub host: String,
-    /// Port number, for TCP and UDP.
-    pub port: u16,
-    /// Access token for the relay.
-    pub token: Option<String>,
-}
-
-/// Omits the token, which is a secret.
-impl fmt::Debug for RelayServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, token: _ } = self;
-        f.debug_struct("RelayServer")
-            .field("host", host)
-            .field("port", port)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Formats the address as `HOST:PORT`.
-impl fmt::Display for RelayServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&host_and_port(&self.host, self.port))
-    }
-}
 
 /// The relays of a socket (see the module docs).
 #[derive(Debug)]
@@ -269,10 +240,6 @@ fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
     Event::Note { path: String::new(), what }
 }
 
-fn host_and_port(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
 /// Returns whether a relay would give the same answer to every retry.
 pub(crate) fn is_final(why: &RelayError) -> bool {
     match why {
@@ -352,7 +319,7 @@ impl SocketPaths {
 
     /// Applies the user's restrictions to a relay that a peer chose.
     fn restrict(&self, config: &mut RelayConfig) -> Result<(), RelayError> {
-        let settings = self.inner.node.path_settings();
+        let settings = &self.inner.core.paths;
         let is_hidden = settings.proxies.for_host(&config.host).is_some();
         let default = match settings.relay_only && !is_hidden {
             true => PeerRelays::Own,
@@ -372,17 +339,17 @@ impl SocketPaths {
     }
 
     fn own_relay(&self, host: &str, port: u16) -> Option<&RelayServer> {
-        let own = &self.inner.node.path_settings().relays;
+        let own = &self.inner.core.paths.relays;
         own.iter().find(|own| own.host == host && own.port == port)
     }
 
     /// Returns the configuration of a relay, with our credentials if it is one of the user's.
     fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
-        let settings = self.inner.node.path_settings();
+        let settings = &self.inner.core.paths;
         let mut config = RelayConfig::new(host, port);
         if let Some(own) = self.own_relay(host, port) {
             config.token = own.token.as_deref().map(Token::new);
-            config.identity = settings.relay_identity.then(|| self.inner.node.identity().clone());
+            config.identity = settings.relay_identity.then(|| self.inner.core.identity.clone());
         }
         config.connect = settings.proxies.clone();
         config

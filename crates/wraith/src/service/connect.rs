@@ -9,7 +9,6 @@ use wraith_transfer::send_dialler_hello;
 use wraith_transport::{Connection, Door, Role as PathRole};
 
 use super::check_name;
-use super::pool::{self, SharedConnection};
 use super::role::Invitation;
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::{Dialler, NotFound};
@@ -17,7 +16,7 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event_publisher::EventPublisher;
 use crate::fetch::{Source, decode_delivered_ticket};
 use crate::join_code::join_once;
-use crate::node::Node;
+use crate::node::{Node, PoolKey, SharedConnection};
 use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
 use crate::settings::{RECONNECT, Timeouts};
@@ -121,7 +120,7 @@ impl ConnectBuilder {
     pub async fn shared(self) -> Result<SharedConnection, Error> {
         let node = self.node.clone();
         let target = self.find().await?;
-        let key = pool::Key::of(target.dialler.peer, &target.secret);
+        let key = PoolKey::of(target.dialler.peer, &target.secret);
         let limit = target.limit;
         node.pool().get(node.runtime(), key, limit, target.dial(&node)).await
     }
@@ -130,7 +129,7 @@ impl ConnectBuilder {
     async fn find(self) -> Result<DialTarget, Error> {
         let Self { node, to, timeout } = self;
         node.check_open()?;
-        let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
+        let paths = node.open_paths(Binding::Dialling, Door::default())?;
         let timeouts = Timeouts { first: timeout, reconnect: RECONNECT };
         let begun = Instant::now();
         let mut target = match to {

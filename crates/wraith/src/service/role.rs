@@ -29,7 +29,8 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::{burned, expired, no_place};
-use crate::node::{ANY_ADDRESS, KeyHistory, Node, reachable_places};
+use crate::node::Node;
+use crate::node_core::{ANY_ADDRESS, KeyHistory, reachable_places};
 use crate::paths::{Binding, Contacts, Presence, RelayReports, SocketPaths, node_ids, pairs_of};
 use crate::state::ALLOWED_MAX;
 
@@ -54,14 +55,14 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
     };
     let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
     let door = match &invited {
-        Invited::Ticket => node.door(vec![access_key], history),
+        Invited::Ticket => node.core().door(vec![access_key], history),
         // Nobody has used the code yet.
         Invited::Code(_) => {
-            Door { admitted: Some(HashSet::new()), ..node.door(vec![access_key], history) }
+            Door { admitted: Some(HashSet::new()), ..node.core().door(vec![access_key], history) }
         }
-        Invited::Contacts(_) => node.door(Vec::new(), KeyHistory::Used),
+        Invited::Contacts(_) => node.core().door(Vec::new(), KeyHistory::Used),
     };
-    let paths = SocketPaths::open(&node, binding, door)?;
+    let paths = node.open_paths(binding, door)?;
     let reports = match &invited {
         Invited::Ticket => RelayReports::All,
         _ => RelayReports::Refusals,
