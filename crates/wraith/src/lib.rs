@@ -4,6 +4,7 @@
 
 mod api;
 mod blocking_io;
+pub mod carrier;
 mod clock_reports;
 mod engine;
 mod error;

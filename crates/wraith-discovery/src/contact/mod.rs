@@ -30,8 +30,6 @@ pub use responder::{ContactEvent, PUNCH_SECRET_LEN, PunchRequest, PunchSecret};
 pub use search::{CallOptions, ContactSearch, search, search_with_call};
 pub use search_event::SearchEvent;
 
-pub use crate::reach::Addresses;
-
 /// Most contacts of a listener. Each costs one trial decryption per packet from the local network.
 pub const MAX_CONTACTS: usize = 256;
 

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -220,7 +219,7 @@ impl PlaceSearch {
         };
         let is_ours = calls.lock().unwrap_or_else(PoisonError::into_inner).contains(&call);
         if let Some(from) = reply.from {
-            reach.addresses = nearest_first(from, reach.addresses);
+            reach.nearest_first(from);
         }
         let secret = || PunchSecret(*self.pair.punch_secret(&call));
         is_ours.then(|| (reach, self.reach.is_some().then(secret)))
@@ -233,33 +232,5 @@ impl PlaceSearch {
             // Without a receiver this task is about to end.
             let _ = self.results.send(found).await;
         }
-    }
-}
-
-/// Puts the source address of the answer first: the listener is reachable there, even if the
-/// address is not valid elsewhere. The port is that of its first address, at which it listens.
-fn nearest_first(from: SocketAddr, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    if let Some(port) = addresses.first().map(SocketAddr::port) {
-        let mut nearest = from;
-        nearest.set_port(port);
-        addresses.retain(|address| *address != nearest);
-        addresses.insert(0, nearest);
-    }
-    addresses
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_that_answered_comes_first_and_once() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
-        let from = address("10.0.0.1:5555");
-        assert_eq!(nearest_first(from, own.clone()), own);
-        let link_local = nearest_first(address("[fe80::1]:5555"), own.clone());
-        assert_eq!(link_local, [address("[fe80::1]:9"), own[0], own[1]]);
-        assert!(nearest_first(from, Vec::new()).is_empty());
     }
 }

@@ -138,7 +138,7 @@ fn address(n: u16) -> SocketAddr {
 /// Returns this address and a relay.
 fn reach(address: SocketAddr) -> Reach {
     let relay = RelayAddr::new("relay.example", 443, [5; 32], [6; 16]).unwrap();
-    Reach { addresses: vec![address], relays: vec![relay] }
+    Reach::from(vec![address]).with([relay])
 }
 
 fn found_at(n: u16) -> SearchEvent {

@@ -25,7 +25,6 @@ use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::join_code::join_once;
 use crate::node::Node;
-use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
 use crate::report::FetchSummary;
 use crate::settings::{FetchSettings, Timeouts};
@@ -67,8 +66,7 @@ pub(super) async fn run(
         access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
         paths: paths.clone(),
         peer: ticket.node_id(),
-        addresses: ticket.addresses().to_vec(),
-        relays: ticket.relays().to_vec(),
+        reach: ticket.reach().clone(),
         stored_call,
         capability: Some(ticket.capability().clone()),
         names: Vec::new(),
@@ -89,7 +87,7 @@ pub(super) async fn run(
     let into = target.to_string();
     let fetching = FetchAttempt {
         node: node.clone(),
-        addresses: dialler.addresses.clone(),
+        addresses: dialler.reach.addresses(),
         job: FetchJob {
             secret: ticket.capability().clone(),
             target,
@@ -204,7 +202,7 @@ async fn resolve(
     let met = join_once(node, &code, None, timeouts, publisher, paths).await?;
     publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     let ticket = decode_delivered_ticket(&met.ticket)?;
-    let ticket = nearest_first(&ticket, met.from);
+    let ticket = ticket.met_at(met.from);
     let saved = Some(store_ticket(node, &code, &ticket, publisher));
     Ok(ResolvedSource { ticket, saved, stored_call: met.punch_request })
 }

@@ -14,6 +14,7 @@ use wraith_transport::qlog::SinkFactory;
 
 use super::pool::{IDLE, Pool};
 use super::{Congestion, Inner, Node, NodeGroup};
+use crate::carrier::CarrierFactory;
 use crate::error::{Error, ErrorKind};
 use crate::node_core::{NodeCore, PathSettings, PeerRelays, Proxies, RelayServer};
 use crate::paths::SharedSockets;
@@ -28,6 +29,7 @@ pub struct NodeBuilder {
     state: Option<StateDir>,
     places: Places,
     dht_bootstrap: Option<Vec<String>>,
+    carriers: Vec<Arc<dyn CarrierFactory>>,
     paths: PathSettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     policy: Policy,
@@ -95,6 +97,13 @@ impl NodeBuilder {
     /// Also waits at this relay, and uses it if no direct path works.
     pub fn relay(mut self, relay: RelayServer) -> Self {
         self.paths.relays.push(relay);
+        self
+    }
+
+    /// Also reaches peers, and is reachable, over this carrier: a transport besides UDP and relays.
+    /// [`relay_only`](Self::relay_only) turns it off.
+    pub fn carrier(mut self, carrier: Arc<dyn CarrierFactory>) -> Self {
+        self.carriers.push(carrier);
         self
     }
 
@@ -209,7 +218,7 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { mut places, paths, congestion, policy, qlog, group, .. } = self;
+        let Self { mut places, paths, carriers, congestion, policy, qlog, group, .. } = self;
         places.connect.get_or_insert_with(|| paths.proxies.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
@@ -220,6 +229,7 @@ impl NodeBuilder {
             state,
             places,
             dht,
+            carriers,
             paths,
             routes: Routes::default(),
             congestion,

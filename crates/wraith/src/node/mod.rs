@@ -177,7 +177,7 @@ impl Node {
         let parallel = ParallelConnections::new(further(wanted), move || {
             // The transfer sets the access key, which it derives from the connection's secrets.
             let door = core.door(Vec::new(), KeyHistory::OfThisProcess);
-            let bound = core.bind(address, door).map(|socket| socket.endpoint);
+            let bound = core.bind(address, door, Vec::new()).map(|socket| socket.endpoint);
             bound.map_err(std::io::Error::other)
         });
         if wanted.is_some() { parallel.at_once() } else { parallel }
@@ -187,7 +187,8 @@ impl Node {
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let core = Arc::clone(&self.0.core);
         ParallelConnections::new(further(wanted), move || {
-            let bound = core.bind(ANY_ADDRESS, Door::default()).map(|socket| socket.endpoint);
+            let bound =
+                core.bind(ANY_ADDRESS, Door::default(), Vec::new()).map(|socket| socket.endpoint);
             bound.map_err(std::io::Error::other)
         })
     }

@@ -15,7 +15,7 @@ use wraith_dht::Dht;
 use wraith_discovery::{Lan, Places};
 use wraith_relay::Relays;
 use wraith_transport::congestion::ControllerFactory;
-use wraith_transport::mover::SocketPool;
+use wraith_transport::mover::{MoverFactory, SocketPool};
 use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{AccessKey, Config, Door, Endpoint, EndpointConfig, SharedHandshakeLog};
 
@@ -23,6 +23,7 @@ pub(crate) use self::path_settings::{PathSettings, host_and_port};
 pub use self::path_settings::{PeerRelays, RelayServer, UnknownPeerRelays};
 pub use self::proxies::Proxies;
 pub(crate) use self::tasks::{CANCEL_WAIT, NodeTasks};
+use crate::carrier::CarrierFactory;
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::route::Routes;
 use crate::state::{HandshakeLogFile, StateDir};
@@ -49,6 +50,8 @@ pub(crate) struct NodeCore {
     /// The configured meeting places.
     pub places: Places,
     pub dht: Option<Dht>,
+    /// Carriers of the application.
+    pub carriers: Vec<Arc<dyn CarrierFactory>>,
     pub paths: PathSettings,
     pub routes: Routes,
     pub congestion: Arc<dyn ControllerFactory>,
@@ -81,11 +84,17 @@ impl NodeCore {
         Door { access_keys, access_keys_are_new, handshake_log, connections_max, ..Door::default() }
     }
 
-    /// Binds a socket. `first` are the rules of its first door.
-    pub fn bind(&self, address: SocketAddr, first: Door) -> Result<Socket, Error> {
+    /// Binds a socket. `first` are the rules of its first door, and `movers` those of carriers.
+    pub fn bind(
+        &self,
+        address: SocketAddr,
+        first: Door,
+        movers: Vec<Arc<dyn MoverFactory>>,
+    ) -> Result<Socket, Error> {
         let bound = Relays::new().and_then(|relays| {
             let further = SocketPool::new()?;
             let mut config = Config::new(self.config(first)).bind(address);
+            config.movers = movers;
             config.movers.push(Arc::new(relays.clone()));
             config.movers.push(Arc::new(further.clone()));
             Ok(Socket { endpoint: Endpoint::bind(config)?, relays, further })

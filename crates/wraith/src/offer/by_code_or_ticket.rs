@@ -79,7 +79,7 @@ impl OfferBuilder {
         let capability = unfinished.capability().clone();
         let made = code.as_ref().or(long_code.announcement());
         let shown = PublishedOffer {
-            addresses: ticket.addresses().to_vec(),
+            addresses: ticket.addresses(),
             left_out: if paths.allows_direct() { left_out(&ticket, bound) } else { Vec::new() },
             code: made.map(|code| code.code().clone()),
             places: made.map(|code| code.places().to_vec()).unwrap_or_default(),

@@ -29,7 +29,7 @@ pub(super) async fn deliver_ticket(
     let met =
         join_once(node, code, Some(make), settings.timeouts, &shared.publisher, paths).await?;
     if let Some(call) = met.punch_request {
-        paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+        paths.punch_for_caller(call.punch_secret, call.reach.addresses());
     }
     shared.publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {

@@ -42,13 +42,13 @@ impl PreparedOffer {
         };
         paths.accept_callers(&shared.publisher, reports);
         let bound = paths.endpoint().local_addr();
-        let addresses = paths.addresses(None);
-        if addresses.is_empty() && paths.allows_direct() {
+        let reach = paths.reach(None);
+        if reach.is_empty() && paths.allows_direct() {
             let message = "this machine has no address at which a receiver could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         store_offer(&unfinished, bound.port(), shared);
-        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses)
+        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), reach)
             .with_suites(node.packet_suites());
         Ok(Self { unfinished: Arc::new(unfinished), paths, ticket })
     }

@@ -1,10 +1,18 @@
-//! The addresses of a socket: selection and order for a ticket.
+//! The IP addresses of a socket: selection and order for a ticket.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+use std::time::Duration;
 
-use wraith_discovery::{MAX_ADDRESSES, Reach, Ticket};
+use wraith_discovery::{Backoff, BoxFuture, MAX_ADDRESSES, Ticket, Way};
+use wraith_portmap::PortMapping;
+use wraith_transport::Addr;
 
+use super::lock;
+use super::observed::ObservedAddresses;
 use super::own_addresses::own_addresses;
+use crate::carrier::{Carrier, ResolveError};
+use crate::settings::RETRY_PAUSE;
 
 /// Own addresses before the observed ones. Where there are more, the others are least likely to be
 /// the right ones.
@@ -25,8 +33,8 @@ pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
 
 /// Returns the addresses that a ticket has no room for, except loopback.
 pub(crate) fn left_out(ticket: &Ticket, bound: SocketAddr) -> Vec<SocketAddr> {
-    let mut own = reachable(bound);
-    own.retain(|address| !address.ip().is_loopback() && !ticket.addresses().contains(address));
+    let (mut own, told) = (reachable(bound), ticket.addresses());
+    own.retain(|address| !address.ip().is_loopback() && !told.contains(address));
     own
 }
 
@@ -74,16 +82,54 @@ pub(crate) fn guess<'a>(
     known.into_iter().all(|address| address.ip() != ip).then_some(SocketAddr::new(ip, port))
 }
 
-/// Returns the ticket with the address at which its sender was met in front. The sender is
-/// reachable there, even at an address that is useless elsewhere and therefore in no ticket.
-pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
-    let mut addresses = ticket.addresses().to_vec();
-    if let (Some(mut from), Some(port)) = (from, addresses.first().map(SocketAddr::port)) {
-        from.set_port(port);
-        addresses.retain(|address| *address != from);
-        addresses.insert(0, from);
+/// UDP as a carrier: the addresses of a socket.
+#[derive(Debug)]
+pub(super) struct IpCarrier {
+    bound: SocketAddr,
+    pub mapping: Mutex<Option<PortMapping>>,
+    pub observed: ObservedAddresses,
+}
+
+impl IpCarrier {
+    pub fn new(bound: SocketAddr) -> Self {
+        Self { bound, mapping: Mutex::default(), observed: ObservedAddresses::default() }
     }
-    ticket.at(Reach { addresses, relays: ticket.relays().to_vec() })
+
+    /// Returns the addresses for dialling us, the most useful first. `seen` is our IP address as
+    /// seen by a server; it is usable if the router forwards the port.
+    pub fn addresses(&self, seen: Option<IpAddr>) -> Vec<SocketAddr> {
+        let own = reachable(self.bound);
+        if !self.bound.ip().is_unspecified() {
+            return own;
+        }
+        let mapped = lock(&self.mapping).as_ref().and_then(|map| map.status().borrow().external());
+        let mut all: Vec<_> = mapped.into_iter().chain(self.observed.all()).collect();
+        all.extend(seen.and_then(|ip| guess(own.iter().chain(&all), ip, self.bound.port())));
+        with_seen(own, all)
+    }
+}
+
+impl Carrier for IpCarrier {
+    fn kind(&self) -> u16 {
+        Way::IP
+    }
+
+    fn own_ways(&self, seen: Option<IpAddr>) -> Vec<Way> {
+        self.addresses(seen).into_iter().map(Way::Ip).collect()
+    }
+
+    fn resolve<'a>(&'a self, way: &'a Way) -> BoxFuture<'a, Result<Addr, ResolveError>> {
+        let no_address = || ResolveError::Final("it is not an IP address".to_owned());
+        Box::pin(std::future::ready(way.ip().map(Addr::Ip).ok_or_else(no_address)))
+    }
+
+    fn delay(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn retry(&self) -> Backoff {
+        Backoff::new(RETRY_PAUSE, RETRY_PAUSE)
+    }
 }
 
 #[cfg(test)]

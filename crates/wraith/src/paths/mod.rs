@@ -6,7 +6,8 @@
 //! ```text
 //!   shared         which socket a role gets
 //!   mapping        a port mapped by the router
-//!   relays         connections to relays, and mailboxes there
+//!   addresses      UDP as a carrier: the addresses of the socket
+//!   relays         relays as a carrier: connections to them, and mailboxes there
 //!   own_addresses  the addresses of this machine
 //!   observed       our addresses as relays and DHT nodes see us
 //!   path_manager   moves a connection from a relay to a direct path
@@ -44,21 +45,21 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
-use wraith_discovery::{MakeReach, Reach, RelayAddr, Ticket};
+use wraith_discovery::{CustomWay, MakeReach, Reach, Ticket};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
 
-use self::addresses::{guess, reachable, with_seen};
-use self::observed::ObservedAddresses;
+use self::addresses::IpCarrier;
 use self::presence::CurrentPresence;
 use self::relays::RelayTable;
-use crate::error::Error;
+use crate::carrier::{Carrier, OpenCarrier, WaysChanged};
+use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::event_publisher::EventPublisher;
 use crate::node_core::{NodeCore, Socket};
 
 pub(crate) use self::presence::{Contacts, Presence, node_ids, pairs_of};
-pub(crate) use self::relays::{RelayReports, is_final};
+pub(crate) use self::relays::RelayReports;
 pub(crate) use self::shared::{Binding, SharedSockets};
 
 /// How long a ticket that a user waits for may wait for a router and a relay. A router that grants
@@ -117,12 +118,13 @@ struct Inner {
     roles: Mutex<usize>,
     /// Asks the router and waits at relays.
     accepts: AtomicBool,
-    mapping: Mutex<Option<PortMapping>>,
-    relays: RelayTable,
+    ip: Arc<IpCarrier>,
+    relays: Arc<RelayTable>,
+    /// The allowed ones, for both directions.
+    carriers: Vec<Arc<dyn Carrier>>,
     sockets: SocketPool,
     /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
-    observed: ObservedAddresses,
     presence: CurrentPresence,
     /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
@@ -133,20 +135,37 @@ struct Inner {
 impl Inner {
     /// Binds a socket for its first role.
     fn bind(core: &Arc<NodeCore>, address: SocketAddr) -> Result<Self, Error> {
-        let Socket { endpoint, relays, further } = core.bind(address, Door::default())?;
+        let (changed, settings) = (watch::Sender::new(0), &core.paths);
+        let (mut carriers, mut movers) = (Vec::<Arc<dyn Carrier>>::new(), Vec::new());
+        for factory in core.carriers.iter().filter(|_| !settings.relay_only) {
+            let failed = |why: &str| {
+                let message = format!("cannot open a carrier: {why}");
+                Error::because(ErrorKind::Other, message, Cause::CannotBind(address))
+            };
+            let opened = factory.open(WaysChanged(changed.clone()));
+            let OpenCarrier { carrier, mover } = opened.map_err(|why| failed(&plain(&why)))?;
+            CustomWay::new(carrier.kind(), []).map_err(|why| failed(&why.to_string()))?;
+            carriers.push(carrier);
+            movers.push(mover);
+        }
+        let Socket { endpoint, relays, further } = core.bind(address, Door::default(), movers)?;
+        let ip = Arc::new(IpCarrier::new(endpoint.local_addr()));
+        let relays = Arc::new(RelayTable::new(relays, settings.clone(), core.identity.clone()));
+        carriers.extend((!settings.relay_only).then(|| Arc::clone(&ip) as _));
+        carriers.extend((!settings.direct_only).then(|| Arc::clone(&relays) as _));
         Ok(Self {
             core: Arc::clone(core),
             endpoint,
             usual_taken: None,
             roles: Mutex::new(1),
             accepts: AtomicBool::default(),
-            mapping: Mutex::default(),
-            relays: RelayTable::new(relays),
+            ip,
+            relays,
+            carriers,
             sockets: further,
             closes_sockets: AtomicBool::default(),
-            observed: ObservedAddresses::default(),
             presence: CurrentPresence::default(),
-            changed: watch::Sender::new(0),
+            changed,
             tasks: Arc::default(),
         })
     }
@@ -207,7 +226,7 @@ impl SocketPaths {
         if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
             let mapping = PortMapping::request(port);
             self.watch_mapping(&mapping);
-            *lock(&self.inner.mapping) = Some(mapping);
+            *lock(&self.inner.ip.mapping) = Some(mapping);
         }
         if !settings.direct_only {
             for server in &settings.relays {
@@ -252,13 +271,18 @@ impl SocketPaths {
         !self.inner.core.paths.direct_only
     }
 
-    /// Returns our current addresses and mailboxes. `observed_ip` is our IP address as seen by a
-    /// server; it is usable if the router forwards the port.
-    pub fn reach(&self, observed_ip: Option<IpAddr>) -> Reach {
-        Reach { addresses: self.addresses(observed_ip), relays: self.mailboxes() }
+    /// Returns the carrier of these ways, if it may be used.
+    pub fn carrier(&self, kind: u16) -> Option<Arc<dyn Carrier>> {
+        self.inner.carriers.iter().find(|carrier| carrier.kind() == kind).cloned()
     }
 
-    /// Returns `ticket` with our current addresses and mailboxes.
+    /// Returns our current ways. `observed_ip` is our IP address as seen by a server.
+    pub fn reach(&self, observed_ip: Option<IpAddr>) -> Reach {
+        let own_ways = self.inner.carriers.iter().flat_map(|carrier| carrier.own_ways(observed_ip));
+        Reach::default().with(own_ways)
+    }
+
+    /// Returns `ticket` with our current ways.
     pub fn with_reach(&self, ticket: &Ticket, observed_ip: Option<IpAddr>) -> Ticket {
         ticket.at(self.reach(observed_ip))
     }
@@ -270,28 +294,8 @@ impl SocketPaths {
     }
 
     /// Returns the addresses for dialling us, the most useful first.
-    pub fn addresses(&self, observed_ip: Option<IpAddr>) -> Vec<SocketAddr> {
-        if !self.allows_direct() {
-            return Vec::new();
-        }
-        let bound = self.inner.endpoint.local_addr();
-        let own = reachable(bound);
-        if !bound.ip().is_unspecified() {
-            return own;
-        }
-        let mut seen: Vec<_> = self.mapped().into_iter().chain(self.inner.observed.all()).collect();
-        seen.extend(observed_ip.and_then(|ip| guess(own.iter().chain(&seen), ip, bound.port())));
-        with_seen(own, seen)
-    }
-
-    /// Returns the mailboxes at which we wait, the nearest relay first.
-    fn mailboxes(&self) -> Vec<RelayAddr> {
-        if self.allows_relays() { self.inner.relays.mailboxes() } else { Vec::new() }
-    }
-
-    /// Returns the external address of our port mapping.
-    fn mapped(&self) -> Option<SocketAddr> {
-        lock(&self.inner.mapping).as_ref().and_then(|mapping| mapping.status().borrow().external())
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        if self.allows_direct() { self.inner.ip.addresses(None) } else { Vec::new() }
     }
 
     /// Returns a receiver that signals each change of our reachable addresses.
@@ -300,7 +304,7 @@ impl SocketPaths {
     }
 
     fn notify_changed(&self) {
-        self.inner.changed.send_modify(|count| *count += 1);
+        WaysChanged(self.inner.changed.clone()).notify();
     }
 
     fn watch_mapping(&self, mapping: &PortMapping) {
@@ -319,7 +323,7 @@ impl SocketPaths {
 
     /// Waits briefly for the router and the relays, for a ticket that is shown only once.
     pub async fn wait_until_ready(&self) {
-        let mapping = lock(&self.inner.mapping).as_ref().map(PortMapping::status);
+        let mapping = lock(&self.inner.ip.mapping).as_ref().map(PortMapping::status);
         let router = async {
             if let Some(mut status) = mapping {
                 // A mapping task that has ended will not answer.
@@ -427,7 +431,7 @@ impl SocketPaths {
         self.spawn(async move {
             while let Some(event) = events.next().await {
                 if let ContactEvent::PunchRequest(_, call) = event {
-                    paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                    paths.punch_for_caller(call.punch_secret, call.reach.addresses());
                 }
             }
         });
@@ -465,7 +469,7 @@ impl SocketPaths {
         drop(ending);
         self.inner.endpoint.start_close();
         self.inner.endpoint.closed().await;
-        let mapping = lock(&self.inner.mapping).take();
+        let mapping = lock(&self.inner.ip.mapping).take();
         if let Some(mapping) = mapping {
             mapping.release().await;
         }

@@ -68,7 +68,7 @@ impl SocketPaths {
     /// Keeps the observations current for a side that may be called at any time. Behind a NAT, the
     /// traffic also keeps the mapping alive.
     pub fn keep_observed_fresh(&self) {
-        if self.inner.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
+        if self.inner.ip.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
             return;
         }
         let paths = self.of_all_roles();
@@ -76,7 +76,8 @@ impl SocketPaths {
             loop {
                 paths.observe().await;
                 let own = reachable(paths.endpoint().local_addr());
-                let behind_nat = paths.inner.observed.all().iter().any(|seen| !own.contains(seen));
+                let behind_nat =
+                    paths.inner.ip.observed.all().iter().any(|seen| !own.contains(seen));
                 sleep(if behind_nat { NAT_REFRESH } else { IDLE_REFRESH }).await;
             }
         });
@@ -90,7 +91,7 @@ impl SocketPaths {
         if !self.allows_direct() || !self.inner.endpoint.local_addr().ip().is_unspecified() {
             return;
         }
-        let mut asked = self.inner.observed.asked.lock().await;
+        let mut asked = self.inner.ip.observed.asked.lock().await;
         if asked.is_some_and(|asked| asked.elapsed() < age) {
             return;
         }
@@ -103,7 +104,7 @@ impl SocketPaths {
         let addresses = answers(&mut asking).await;
         // Set only now: if this future is dropped earlier, the next caller must query again.
         *asked = Some(Instant::now());
-        let mut known = lock(&self.inner.observed.addresses);
+        let mut known = lock(&self.inner.ip.observed.addresses);
         if !addresses.is_empty() && *known != addresses {
             *known = addresses;
             drop(known);

@@ -107,7 +107,7 @@ async fn improve(
             continue;
         }
         paths.observe().await;
-        let sent = in_turn(paths.addresses(None), attempt);
+        let sent = in_turn(paths.addresses(), attempt);
         path.set_candidates(sent.iter().copied());
         let candidates = candidates(path).await;
         let why = if candidates.is_empty() {

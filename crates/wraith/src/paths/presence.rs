@@ -211,7 +211,7 @@ impl PresenceTask {
         match event {
             ContactEvent::ClockDiffers(peer, seconds) => self.readers.report_clock(peer, seconds),
             ContactEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses());
             }
             ContactEvent::Lost(place, why) => {
                 self.readers.publish(&Event::PlaceLost { place, why });

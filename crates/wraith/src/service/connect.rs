@@ -17,7 +17,6 @@ use crate::event_publisher::EventPublisher;
 use crate::fetch::{Source, decode_delivered_ticket};
 use crate::join_code::join_once;
 use crate::node::{Node, PoolKey, SharedConnection};
-use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
 use crate::settings::{RECONNECT, Timeouts};
 use crate::state::Contact;
@@ -138,7 +137,7 @@ impl ConnectBuilder {
                 let publisher = EventPublisher::default();
                 let met = join_once(&node, &code, None, timeouts, &publisher, &paths).await?;
                 let ticket = decode_delivered_ticket(&met.ticket)?;
-                let mut target = of_ticket(&node, &paths, &nearest_first(&ticket, met.from))?;
+                let mut target = of_ticket(&node, &paths, &ticket.met_at(met.from))?;
                 target.dialler.stored_call = met.punch_request;
                 target
             }
@@ -188,8 +187,7 @@ fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTa
         paths: paths.clone(),
         peer: ticket.node_id(),
         access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        addresses: ticket.addresses().to_vec(),
-        relays: ticket.relays().to_vec(),
+        reach: ticket.reach().clone(),
         stored_call: None,
         capability: Some(ticket.capability().clone()),
         names: Vec::new(),
@@ -220,8 +218,7 @@ fn of_contact(
         paths: paths.clone(),
         peer: contact.node_id,
         access_keys: AccessKeys::only(access_key),
-        addresses: contact.seen_at.clone(),
-        relays: Vec::new(),
+        reach: contact.seen_at.clone().into(),
         stored_call: None,
         capability: None,
         names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
@@ -244,7 +241,7 @@ fn not_found(contact: Option<&str>, dialler: &Dialler, why: NotFound) -> Error {
         ),
         None => (
             format!("the service cannot be reached: {} ({list})", why.error),
-            Cause::Unreachable(dialler.addresses.clone()),
+            Cause::Unreachable(dialler.reach.addresses()),
         ),
     };
     Error::because(ErrorKind::NotFound, message, cause)

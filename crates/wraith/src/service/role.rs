@@ -87,7 +87,7 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         node,
         paths,
     };
-    let ticket = Ticket::new(role.node.id(), capability, role.paths.addresses(None))
+    let ticket = Ticket::new(role.node.id(), capability, role.paths.reach(None))
         .with_suites(role.node.packet_suites())
         .of_service();
     let mut shown = Shown::default();
@@ -322,7 +322,7 @@ impl ServiceRole {
                 return None;
             }
             CodeEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses());
                 return None;
             }
             CodeEvent::Lost(place, why) => {
