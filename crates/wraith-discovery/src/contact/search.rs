@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
+use wraith_crypto::NodeId;
 
 use super::hour::hours_to_try;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
@@ -17,10 +18,12 @@ use super::pair::ContactPair;
 use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
 use super::search_event::SearchEvent;
 use super::stored;
+use crate::Capability;
 use crate::place::{MakeQuestion, MeetingPlace, PlaceError, Reply, Topic};
 use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
+use crate::record::slot::Slot;
 use crate::wall_clock::unix_seconds;
 
 /// Interval between attempts at a place. A server allows a burst of thirty attempts, then one every
@@ -44,6 +47,23 @@ pub struct ContactSearch {
 impl fmt::Debug for ContactSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContactSearch").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// A peer to search. It is found as the listener of a pair, by the capability of its ticket, or
+/// both.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchTarget<'a> {
+    /// Searched at all places.
+    pub pair: Option<&'a ContactPair>,
+    /// The peer, and the capability under which it [publishes](crate::record::publish_ticket) its
+    /// addresses.
+    pub ticket: Option<(NodeId, &'a Capability)>,
+}
+
+impl<'a> From<&'a ContactPair> for SearchTarget<'a> {
+    fn from(pair: &'a ContactPair) -> Self {
+        Self { pair: Some(pair), ticket: None }
     }
 }
 
@@ -99,37 +119,44 @@ pub fn search(pair: &ContactPair, places: &Places) -> ContactSearch {
 }
 
 /// Same as [`search`], and sends the caller's addresses to the contact: with each request to a
-/// meeting place, and to record stores after [`ContactSearch::publish_call`]. Must be called in a
-/// tokio runtime.
-pub fn search_with_call(
-    pair: &ContactPair,
+/// meeting place, and to record stores after [`ContactSearch::publish_call`]. The sender of a
+/// ticket is searched at record stores only, and gets nothing. Must be called in a tokio runtime.
+pub fn search_with_call<'a>(
+    target: impl Into<SearchTarget<'a>>,
     places: &Places,
     calling: Option<CallOptions>,
 ) -> ContactSearch {
+    let SearchTarget { pair, ticket } = target.into();
     let (results, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
     let (reach, secret) = match calling {
         Some(CallOptions { reach, punch_secret }) => (Some(Arc::new(reach)), Some(punch_secret)),
         None => (None, None),
     };
-    for place in places.all() {
+    let live =
+        pair.iter().flat_map(|pair| places.all().into_iter().map(move |place| (pair, place)));
+    for (pair, place) in live {
         // A listener on the same network reaches the caller at the packet's source address.
         let reach = reach.clone().filter(|_| !place.caps().broadcast);
-        let search =
-            PlaceSearch { place, pair: pair.clone(), reach, results: results.clone(), last: None };
+        let search = PlaceSearch {
+            place,
+            pair: (*pair).clone(),
+            reach,
+            results: results.clone(),
+            last: None,
+        };
         tasks.spawn(search.run());
     }
-    for store in &places.stores {
-        let secret = secret.map(PunchSecret);
-        tasks.spawn(stored::report_contact(
-            Arc::clone(store),
-            pair.clone(),
-            secret,
-            results.clone(),
-        ));
+    let listener = pair.map(|pair| (Slot::of_listener(pair, pair.peer()), secret.map(PunchSecret)));
+    let sender = ticket.map(|(sender, capability)| (Slot::of_ticket(sender, capability), None));
+    for (slot, secret) in listener.into_iter().chain(sender) {
+        for store in &places.stores {
+            let (store, slot) = (Arc::clone(store), slot.clone());
+            tasks.spawn(stored::report_contact(store, slot, secret, results.clone()));
+        }
     }
-    let (stores, pair) = (places.stores.clone(), pair.clone());
-    let publish = reach.zip(secret).map(|(reach, secret)| {
+    let (stores, pair) = (places.stores.clone(), pair.cloned());
+    let publish = reach.zip(secret).zip(pair).map(|((reach, secret), pair)| {
         Box::new(move || stored::publish_call(&stores, &pair, reach, secret)) as Box<_>
     });
     ContactSearch { found, publish, call: None, _tasks: tasks }

@@ -52,7 +52,7 @@ impl Codes {
             true => LongCode::default(),
             false => {
                 let (own, paths, make) = (node.id(), paths.clone(), make(true));
-                LongCode::Pending(AbortOnDrop(node.runtime().spawn(async move {
+                LongCode::Pending(AbortOnDrop(node.core().runtime.spawn(async move {
                     let reach = paths.make_reach();
                     // The stored record contains our observed address.
                     let announcing = announce_long(&places, options, own, make, reach);

@@ -13,10 +13,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
     CallOptions, ContactPair, ContactSearch, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
-    SearchEvent, search_with_call,
+    SearchEvent, SearchTarget, search_with_call, usual_port,
 };
-use wraith_discovery::record::{TicketSearch, find_ticket};
-use wraith_discovery::{Capability, PlaceError, PlaceName, Places, Reach, TimeLimit, Way};
+use wraith_discovery::{Capability, PlaceName, Places, Reach, Ticket, TimeLimit, Way};
 use wraith_transport::{Addr, CloseReason, ConnectError, Connection, Endpoint, Role, is_target};
 
 use super::access_keys::AccessKeys;
@@ -26,8 +25,11 @@ use crate::error::plain;
 use crate::event::FoundAt;
 use crate::paths::SocketPaths;
 use crate::settings::RETRY_PAUSE;
-use crate::state::ContactAddress;
+use crate::state::{Contact, ContactAddress};
 
+/// If the sender has not answered at its known addresses for this long, a search for new ones
+/// starts.
+const SEARCH_AFTER: Duration = Duration::from_secs(1);
 /// Maximum number of address lists accepted from meeting places, so that a peer with ever-changing
 /// addresses cannot create tasks without end.
 const LISTS_MAX: usize = 8;
@@ -46,21 +48,21 @@ pub(crate) struct Dialler {
     /// The local socket and its paths.
     pub paths: SocketPaths,
     pub peer: NodeId,
-    pub access_keys: AccessKeys,
+    access_keys: AccessKeys,
     /// The known ways to the peer.
     pub reach: Reach,
     /// The call that the peer stored in the DHT: its request to be dialled while it dials too. Set
     /// if both sides may have to dial.
     pub stored_call: Option<PunchRequest>,
     /// The capability of a ticket: its sender may have published its current addresses under it.
-    pub capability: Option<Capability>,
+    capability: Option<Capability>,
     /// Configured names and addresses with their default ports, resolved anew for each attempt.
-    pub names: Vec<(ContactAddress, u16)>,
+    names: Vec<(ContactAddress, u16)>,
     /// The pair under which the peer is searched at meeting places; `None` disables the search.
-    pub pair: Option<ContactPair>,
+    pair: Option<ContactPair>,
     pub places: Places,
     /// The search starts if the peer has not answered at the known addresses for this long.
-    pub search_after: Duration,
+    search_after: Duration,
 }
 
 /// A peer that was reached.
@@ -88,6 +90,52 @@ enum DialEvent {
 }
 
 impl Dialler {
+    /// Dials the holder of a ticket's secret, at `places` as well if the ticket's ways do not lead
+    /// to it soon. `pair` is what both sides of a transfer share.
+    pub fn of_ticket(
+        paths: SocketPaths,
+        ticket: &Ticket,
+        pair: Option<ContactPair>,
+        places: Places,
+    ) -> Self {
+        Self {
+            paths,
+            peer: ticket.node_id(),
+            access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
+            reach: ticket.reach().clone(),
+            stored_call: None,
+            capability: Some(ticket.capability().clone()),
+            names: Vec::new(),
+            pair,
+            places,
+            search_after: SEARCH_AFTER,
+        }
+    }
+
+    /// Dials a contact where it was met, at the addresses of its user, and at `places`.
+    pub fn of_contact(
+        paths: SocketPaths,
+        contact: &Contact,
+        pair: ContactPair,
+        access_keys: AccessKeys,
+        mut places: Places,
+    ) -> Self {
+        let port = usual_port(contact.node_id);
+        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        Self {
+            paths,
+            peer: contact.node_id,
+            access_keys,
+            reach: contact.seen_at.clone().into(),
+            stored_call: None,
+            capability: None,
+            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
+            pair: Some(pair),
+            places,
+            search_after: Duration::ZERO,
+        }
+    }
+
     /// Dials until a peer proves the key, or until the limit.
     pub async fn dial(&mut self, limit: Option<&mut TimeLimit>) -> Result<Dialled, NotFound> {
         let (event_tx, mut events) = mpsc::unbounded_channel();
@@ -96,7 +144,7 @@ impl Dialler {
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
         let mut seen = None;
-        let mut searching: Option<PeerSearch> = None;
+        let mut searching: Option<ContactSearch> = None;
         let mut may_search = self.can_search();
         let mut changes = self.paths.changes();
         if race.attempts.is_empty() && !may_search {
@@ -116,10 +164,10 @@ impl Dialler {
                     }
                     _ = wait_for(&mut seen), if seen.is_some() => {
                         seen = None;
-                        searching.iter_mut().for_each(PeerSearch::publish_call);
+                        searching.iter_mut().for_each(ContactSearch::publish_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
-                        searching.iter().for_each(PeerSearch::addresses_changed);
+                        searching.iter().for_each(ContactSearch::addresses_changed);
                     }
                     found = next(&mut searching), if searching.is_some() => match found {
                         Some(SearchEvent::Found(place, reach, secret)) => {
@@ -158,17 +206,14 @@ impl Dialler {
     }
 
     /// Starts a search at all places where the peer may have stored a record, and stores our own.
-    fn search(&self) -> PeerSearch {
+    fn search(&self) -> ContactSearch {
         let mut punch_secret = [0; PUNCH_SECRET_LEN];
         let calling = getrandom::fill(&mut punch_secret)
             .is_ok()
             .then(|| CallOptions { reach: self.paths.make_reach(), punch_secret });
-        let by_pair = self.pair.as_ref().map(|pair| search_with_call(pair, &self.places, calling));
-        let by_ticket = self
-            .capability
-            .as_ref()
-            .map(|capability| find_ticket(&self.places.stores, self.peer, capability));
-        PeerSearch { by_pair, by_ticket }
+        let ticket = self.capability.as_ref().map(|capability| (self.peer, capability));
+        let target = SearchTarget { pair: self.pair.as_ref(), ticket };
+        search_with_call(target, &self.places, calling)
     }
 
     /// Dials the known targets. Returns all of them, each with "no answer" as its preliminary
@@ -205,59 +250,6 @@ impl Dialler {
     }
 }
 
-/// The running searches for a peer.
-struct PeerSearch {
-    by_pair: Option<ContactSearch>,
-    by_ticket: Option<TicketSearch>,
-}
-
-impl PeerSearch {
-    /// Returns the next result; `None` when all searches are over.
-    async fn next(&mut self) -> Option<SearchEvent> {
-        loop {
-            let Self { by_pair, by_ticket } = self;
-            tokio::select! {
-                found = next_of(by_pair), if by_pair.is_some() => match found {
-                    Some(found) => return Some(found),
-                    None => self.by_pair = None,
-                },
-                found = next_of_ticket(by_ticket), if by_ticket.is_some() => match found {
-                    Some((place, Ok(reach))) => return Some(SearchEvent::Found(place, reach, None)),
-                    Some((place, Err(why))) => return Some(SearchEvent::PlaceFailed(place, why)),
-                    None => self.by_ticket = None,
-                },
-                else => return None,
-            }
-        }
-    }
-
-    /// Stores a call for the peer: a record with our addresses, which asks the peer to dial us.
-    fn publish_call(&mut self) {
-        self.by_pair.iter_mut().for_each(ContactSearch::publish_call);
-    }
-
-    /// Updates our stored records.
-    fn addresses_changed(&self) {
-        self.by_pair.iter().for_each(ContactSearch::addresses_changed);
-    }
-
-    async fn close(self) {
-        if let Some(search) = self.by_pair {
-            search.close().await;
-        }
-    }
-}
-
-async fn next_of(search: &mut Option<ContactSearch>) -> Option<SearchEvent> {
-    search.as_mut()?.next().await
-}
-
-async fn next_of_ticket(
-    search: &mut Option<TicketSearch>,
-) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
-    search.as_mut()?.next().await
-}
-
 async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {
     match future {
         Some(future) => future.await,
@@ -265,7 +257,7 @@ async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T 
     }
 }
 
-async fn next(searching: &mut Option<PeerSearch>) -> Option<SearchEvent> {
+async fn next(searching: &mut Option<ContactSearch>) -> Option<SearchEvent> {
     searching.as_mut()?.next().await
 }
 

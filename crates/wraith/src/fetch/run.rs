@@ -13,7 +13,6 @@ use wraith_transport::{Connection, Door};
 
 use super::job::FetchJob;
 use super::source::{Source, Target, decode_delivered_ticket};
-use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, ResumableTransfer};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
@@ -29,10 +28,6 @@ use crate::paths::{Binding, SocketPaths};
 use crate::report::FetchSummary;
 use crate::settings::{FetchSettings, Timeouts};
 use crate::state::{OtherReceiver, ReceiverRecord, SavedTicket};
-
-/// If the sender has not answered at its known addresses for this long, a search for new ones
-/// starts.
-const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
 /// Poll interval for whether another process with the same identity has accepted the offer.
 const ACCEPT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -59,21 +54,12 @@ pub(super) async fn run(
         let message = "this ticket is of a service of a program, not of an offer: connect to it";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    check_suites(ticket.suites(), node.packet_suites())?;
+    check_suites(ticket.suites(), node.core().policy.packet_suites())?;
     let may_fetch_again = saved.as_ref().is_some_and(SavedTicket::is_for_several);
     let own = node.identity();
-    let dialler = Dialler {
-        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        paths: paths.clone(),
-        peer: ticket.node_id(),
-        reach: ticket.reach().clone(),
-        stored_call,
-        capability: Some(ticket.capability().clone()),
-        names: Vec::new(),
-        pair: ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
-        places: node.places().clone(),
-        search_after: SEARCH_AFTER,
-    };
+    let pair = ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok();
+    let mut dialler = Dialler::of_ticket(paths.clone(), &ticket, pair, node.places().clone());
+    dialler.stored_call = stored_call;
     let mut timeouts = settings.timeouts;
     timeouts.first = Some(timeouts.to_find(!dialler.places.stores.is_empty()));
     let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));

@@ -158,7 +158,7 @@ impl ListenBuilder {
             other: None,
             task: None,
         };
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let publisher = Arc::clone(&shared.publisher);
         let receiving = ReceiverRecord::listener(node.state());
         let other = receiving.other();
@@ -424,7 +424,7 @@ impl ListenerRole {
             let _ = left.send(id);
             result
         };
-        Some((id, Task::spawn(self.context.node().runtime(), shared, work)))
+        Some((id, Task::spawn(&self.context.node().core().runtime, shared, work)))
     }
 
     fn contacts_changed(&mut self) {

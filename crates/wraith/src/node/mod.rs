@@ -8,7 +8,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tokio::runtime::Handle;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::Places;
 use wraith_discovery::contact::usual_port;
@@ -154,15 +153,6 @@ impl Node {
     /// Returns the record of codes that this node has tried.
     pub(crate) fn spent_codes(&self) -> &Arc<SpentCodes> {
         &self.0.spent_codes
-    }
-
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.0.core.runtime
-    }
-
-    /// Returns the packet suites that the policy permits, as bits.
-    pub(crate) fn packet_suites(&self) -> u8 {
-        self.0.core.policy.packet_suites()
     }
 
     /// Returns the settings for a sender's parallel connections, which the receiver dials at

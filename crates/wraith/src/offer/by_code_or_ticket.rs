@@ -96,7 +96,7 @@ impl OfferBuilder {
         let own = node.identity().clone();
         let mut rediscovery = Rediscovery::new(own, capability, places.clone(), paths.clone());
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let theirs = shared.clone();
         let stores = Some(places.stores.clone()).filter(|stores| is_shown && !stores.is_empty());
         let remembering = node.clone();

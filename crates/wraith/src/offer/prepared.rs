@@ -49,7 +49,7 @@ impl PreparedOffer {
         }
         store_offer(&unfinished, bound.port(), shared);
         let ticket = Ticket::new(node.id(), unfinished.capability().clone(), reach)
-            .with_suites(node.packet_suites());
+            .with_suites(node.core().policy.packet_suites());
         Ok(Self { unfinished: Arc::new(unfinished), paths, ticket })
     }
 
@@ -63,7 +63,7 @@ impl PreparedOffer {
     /// shown.
     pub async fn complete_ticket(&mut self) {
         self.paths.wait_until_ready().await;
-        self.ticket = self.paths.with_reach(&self.ticket, None);
+        self.ticket = self.ticket.at(self.paths.reach(None));
     }
 
     /// Returns the function that builds the ticket for a receiver that proved the words of a code.
@@ -84,7 +84,7 @@ impl PreparedOffer {
             }
             is_admitted.then(|| {
                 let seen = seen.filter(|_| includes_observed);
-                Zeroizing::new(paths.with_reach(&ticket, seen).encode())
+                Zeroizing::new(ticket.at(paths.reach(seen)).encode())
             })
         })
     }

@@ -1,11 +1,10 @@
 //! Offers to a contact: dials the contact, over as many connections as the transfer takes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
-use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, PlaceName, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
@@ -54,22 +53,10 @@ impl OfferBuilder {
         let port = paths.endpoint().local_addr().port();
         // Lets the same offer resume after a crash. Nothing dials this port.
         store_offer(&unfinished, port, &shared);
-        let mut places = node.places().clone();
-        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        let places = node.places().clone();
         settings.timeouts.first = Some(settings.timeouts.to_find(!places.stores.is_empty()));
-        let port = usual_port(contact.node_id);
-        let dialler = Dialler {
-            paths,
-            peer: contact.node_id,
-            access_keys: AccessKeys::of_contact(&pair),
-            reach: contact.seen_at.clone().into(),
-            stored_call: None,
-            capability: None,
-            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
-            pair: Some(pair),
-            places,
-            search_after: Duration::ZERO,
-        };
+        let access_keys = AccessKeys::of_contact(&pair);
+        let dialler = Dialler::of_contact(paths, &contact, pair, access_keys, places);
         let sending = ContactTransfer {
             name: contact.name.to_string(),
             payload,
@@ -80,7 +67,7 @@ impl OfferBuilder {
             settings,
             shared: shared.clone(),
         };
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let work = run(node, dialler, sending, unfinished, shared.clone());
         Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
     }

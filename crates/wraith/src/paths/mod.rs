@@ -45,7 +45,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
-use wraith_discovery::{CustomWay, MakeReach, Reach, Ticket};
+use wraith_discovery::{CustomWay, MakeReach, Reach};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
@@ -280,11 +280,6 @@ impl SocketPaths {
     pub fn reach(&self, observed_ip: Option<IpAddr>) -> Reach {
         let own_ways = self.inner.carriers.iter().flat_map(|carrier| carrier.own_ways(observed_ip));
         Reach::default().with(own_ways)
-    }
-
-    /// Returns `ticket` with our current ways.
-    pub fn with_reach(&self, ticket: &Ticket, observed_ip: Option<IpAddr>) -> Ticket {
-        ticket.at(self.reach(observed_ip))
     }
 
     /// Returns a function that evaluates [`Self::reach`] later.

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactEvent, ContactListener, ContactPair, listen};
 use wraith_discovery::{PlaceError, PlaceName};
 
-use super::SocketPaths;
+use super::{SocketPaths, lock};
 use crate::clock_reports::ClockReports;
 use crate::error::Error;
 use crate::event::Event;
@@ -251,9 +251,4 @@ pub(crate) fn pairs_of(own: &SecretIdentity, contacts: &[Contact]) -> Vec<Contac
 
 pub(crate) fn node_ids(contacts: &[Contact]) -> HashSet<NodeId> {
     contacts.iter().map(|contact| contact.node_id).collect()
-}
-
-/// Ignores poisoning: the data behind these locks is consistent at all times.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, Code, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::send_dialler_hello;
 use wraith_transport::{Connection, Door, Role as PathRole};
@@ -20,10 +20,6 @@ use crate::node::{Node, PoolKey, SharedConnection};
 use crate::paths::{Binding, SocketPaths};
 use crate::settings::{RECONNECT, Timeouts};
 use crate::state::Contact;
-
-/// If the service has not answered at the addresses of its ticket for this long, a search for its
-/// current ones starts.
-const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum time for dialling, after a code was found at the end of the time limit.
 const DIAL_TIME_MIN: Duration = Duration::from_millis(500);
@@ -121,7 +117,7 @@ impl ConnectBuilder {
         let target = self.find().await?;
         let key = PoolKey::of(target.dialler.peer, &target.secret);
         let limit = target.limit;
-        node.pool().get(node.runtime(), key, limit, target.dial(&node)).await
+        node.pool().get(&node.core().runtime, key, limit, target.dial(&node)).await
     }
 
     /// Finds the peer and the secret, without dialling.
@@ -183,20 +179,10 @@ fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTa
         let message = "this ticket is of an offer, not of a service: fetch it";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let dialler = Dialler {
-        paths: paths.clone(),
-        peer: ticket.node_id(),
-        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        reach: ticket.reach().clone(),
-        stored_call: None,
-        capability: Some(ticket.capability().clone()),
-        names: Vec::new(),
-        // The service does not know its callers before, so it can wait for none of them at a meeting
-        // place. It publishes its addresses for the holders of the ticket.
-        pair: None,
-        places: Places { stores: node.places().stores.clone(), ..Places::default() },
-        search_after: SEARCH_AFTER,
-    };
+    // The service does not know its callers before, so it can wait for none of them at a meeting
+    // place. It publishes its addresses for the holders of the ticket.
+    let places = Places { stores: node.places().stores.clone(), ..Places::default() };
+    let dialler = Dialler::of_ticket(paths.clone(), ticket, None, places);
     let secret = ticket.capability().clone();
     Ok(DialTarget { dialler, secret, contact: None, limit: Duration::ZERO })
 }
@@ -211,21 +197,8 @@ fn of_contact(
         Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
     })?;
     let Invitation { access_key, secret } = Invitation::new(&pair, name, contact.node_id);
-    let port = usual_port(contact.node_id);
-    let mut places = node.places().clone();
-    places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
-    let dialler = Dialler {
-        paths: paths.clone(),
-        peer: contact.node_id,
-        access_keys: AccessKeys::only(access_key),
-        reach: contact.seen_at.clone().into(),
-        stored_call: None,
-        capability: None,
-        names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
-        pair: Some(pair),
-        places,
-        search_after: Duration::ZERO,
-    };
+    let (keys, places) = (AccessKeys::only(access_key), node.places().clone());
+    let dialler = Dialler::of_contact(paths.clone(), contact, pair, keys, places);
     let contact = Some(contact.name.to_string());
     Ok(DialTarget { dialler, secret, contact, limit: Duration::ZERO })
 }

@@ -88,7 +88,7 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         paths,
     };
     let ticket = Ticket::new(role.node.id(), capability, role.paths.reach(None))
-        .with_suites(role.node.packet_suites())
+        .with_suites(role.node.core().policy.packet_suites())
         .of_service();
     let mut shown = Shown::default();
     let mut presence = None;
@@ -104,7 +104,7 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
     }
     let address = role.paths.endpoint().local_addr();
     let closes_all = Arc::new(AtomicBool::new(false));
-    let (runtime, stop) = (role.node.runtime().clone(), shared.token.clone());
+    let (runtime, stop) = (role.node.core().runtime.clone(), shared.token.clone());
     let graceful = Arc::clone(&closes_all);
     let work = async move {
         let result = role::run(&mut role, &stop).await.and_then(|result| result);
@@ -224,7 +224,7 @@ impl ServiceRole {
             let reach = self.paths.make_reach();
             self.record = Some(publish_ticket(&stores, self.node.id(), ticket.capability(), reach));
         }
-        self.paths.with_reach(ticket, None)
+        ticket.at(self.paths.reach(None))
     }
 
     async fn invite_by_code(
@@ -268,7 +268,7 @@ impl ServiceRole {
             paths.endpoint().admit_only(Some(admitted.peers.iter().copied().collect()));
             drop(admitted);
             let seen = seen.filter(|_| includes_observed);
-            Some(Zeroizing::new(paths.with_reach(&ticket, seen).encode()))
+            Some(Zeroizing::new(ticket.at(paths.reach(seen)).encode()))
         })
     }
 
