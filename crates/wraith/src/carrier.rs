@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::watch;
 pub use wraith_discovery::{Backoff, BoxFuture, CustomWay, MAX_WAY_LEN, Reach, Way, WayError};
 pub use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
@@ -89,16 +88,8 @@ pub struct OpenCarrier {
     pub mover: Arc<dyn MoverFactory>,
 }
 
-/// Signals that [`Carrier::own_ways`] has changed.
-#[derive(Clone, Debug)]
-pub struct WaysChanged(pub(crate) watch::Sender<u64>);
-
-impl WaysChanged {
-    /// Updates records and tickets.
-    pub fn notify(&self) {
-        self.0.send_modify(|count| *count += 1);
-    }
-}
+/// Signals that [`Carrier::own_ways`] has changed, and so updates records and tickets.
+pub type WaysChanged = Arc<dyn Fn() + Send + Sync>;
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use wraith_crypto::SecretIdentity;
 use wraith_discovery::contact::{
     CallOptions, ContactEvent, ContactPair, SearchEvent, listen, search, search_with_call,
 };
-use wraith_discovery::{Places, Reach};
+use wraith_discovery::Places;
 
 use super::support::{PATIENCE, at, loopback, own_network, server};
 

@@ -162,25 +162,28 @@ impl Dialler {
                         seen = Some(Box::pin(timeout(OBSERVE_WAIT, race.observe())));
                         searching = Some(self.search());
                     }
-                    _ = wait_for(&mut seen), if seen.is_some() => {
+                    _ = async { Some(seen.as_mut()?.await) }, if seen.is_some() => {
                         seen = None;
                         searching.iter_mut().for_each(ContactSearch::publish_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
                         searching.iter().for_each(ContactSearch::addresses_changed);
                     }
-                    found = next(&mut searching), if searching.is_some() => match found {
-                        Some(SearchEvent::Found(place, reach, secret)) => {
-                            let what = place.to_string();
-                            tried.insert(what, "it was there, and then not reached".into());
-                            race.dial_found(place, &reach, secret);
-                        }
-                        Some(SearchEvent::PlaceFailed(place, why)) => {
-                            tried.insert(place.to_string(), why.to_string());
-                        }
-                        // No place is still searching; the known addresses remain.
-                        None => (searching, may_search) = (None, false),
-                    },
+                    found = async { searching.as_mut()?.next().await }, if searching.is_some() => {
+                        let (place, why) = match found {
+                            Some(SearchEvent::Found(place, reach, secret)) => {
+                                race.dial_found(place.clone(), &reach, secret);
+                                (place, "it was there, and then not reached".to_owned())
+                            }
+                            Some(SearchEvent::PlaceFailed(place, why)) => (place, why.to_string()),
+                            // No place is still searching; the known addresses remain.
+                            None => {
+                                (searching, may_search) = (None, false);
+                                continue;
+                            }
+                        };
+                        tried.insert(place.to_string(), why);
+                    }
                 }
             }
         };
@@ -248,17 +251,6 @@ impl Dialler {
         }
         tried
     }
-}
-
-async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next(searching: &mut Option<ContactSearch>) -> Option<SearchEvent> {
-    searching.as_mut()?.next().await
 }
 
 /// Returns the result of the first attempt that yields one; waits for ever if none does.
@@ -461,13 +453,15 @@ impl DialRace {
         self.attempts.spawn(async move {
             let best = match begins_later {
                 true => loop {
-                    let best = paths.wait_for_punch(secret, addresses.clone(), &mut more).await;
+                    let best = paths
+                        .punch(secret, Role::Initiator, addresses.clone(), Some(&mut more))
+                        .await;
                     if let Some(best) = best {
                         break best;
                     }
                     sleep(RETRY_PAUSE).await;
                 },
-                false => paths.punch(secret, Role::Initiator, addresses).await?,
+                false => paths.punch(secret, Role::Initiator, addresses, None).await?,
             };
             attempt.connect(&[best]).await
         });

@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -48,12 +48,12 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{CustomWay, MakeReach, Reach};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
-use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
+use wraith_transport::{Connection, Door, Endpoint, PunchEvent, Role};
 
 use self::addresses::IpCarrier;
 use self::presence::CurrentPresence;
 use self::relays::RelayTable;
-use crate::carrier::{Carrier, OpenCarrier, WaysChanged};
+use crate::carrier::{Carrier, OpenCarrier};
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::event_publisher::EventPublisher;
 use crate::node_core::{NodeCore, Socket};
@@ -142,7 +142,8 @@ impl Inner {
                 let message = format!("cannot open a carrier: {why}");
                 Error::because(ErrorKind::Other, message, Cause::CannotBind(address))
             };
-            let opened = factory.open(WaysChanged(changed.clone()));
+            let signal = changed.clone();
+            let opened = factory.open(Arc::new(move || signal.send_modify(|count| *count += 1)));
             let OpenCarrier { carrier, mover } = opened.map_err(|why| failed(&plain(&why)))?;
             CustomWay::new(carrier.kind(), []).map_err(|why| failed(&why.to_string()))?;
             carriers.push(carrier);
@@ -230,8 +231,9 @@ impl SocketPaths {
         }
         if !settings.direct_only {
             for server in &settings.relays {
-                let (paths, server) = (self.of_all_roles(), server.clone());
-                self.spawn_for_all(async move { paths.register_at(&server).await });
+                let (all, server) = (self.of_all_roles(), server.clone());
+                let paths = all.clone();
+                all.spawn(async move { paths.register_at(&server).await });
             }
         }
     }
@@ -299,13 +301,13 @@ impl SocketPaths {
     }
 
     fn notify_changed(&self) {
-        WaysChanged(self.inner.changed.clone()).notify();
+        self.inner.changed.send_modify(|count| *count += 1);
     }
 
     fn watch_mapping(&self, mapping: &PortMapping) {
-        let (paths, mut status) = (self.of_all_roles(), mapping.status());
-        let mut before = None;
-        self.spawn_for_all(async move {
+        let (all, mut status) = (self.of_all_roles(), mapping.status());
+        let (paths, mut before) = (all.clone(), None);
+        all.spawn(async move {
             while status.changed().await.is_ok() {
                 let now = status.borrow_and_update().external();
                 if now != before {
@@ -362,40 +364,23 @@ impl SocketPaths {
 
     /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the
     /// best address at which the peer answers.
+    ///
+    /// `more`: the peer has not started yet, and finds our record within a minute. The channel
+    /// yields addresses of the peer that are found meanwhile.
     pub async fn punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: Vec<SocketAddr>,
+        mut more: Option<&mut UnboundedReceiver<Vec<SocketAddr>>>,
     ) -> Option<SocketAddr> {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
         }
-        let (_, mut nothing) = mpsc::unbounded_channel();
-        self.best_of(self.inner.endpoint.punch(secret, role, candidates), &mut nothing).await
-    }
-
-    /// Like [`Self::punch`], for a peer that has not started yet: it finds our record within a
-    /// minute. `more` yields addresses of the peer that are found meanwhile.
-    pub async fn wait_for_punch(
-        &self,
-        secret: [u8; 32],
-        candidates: Vec<SocketAddr>,
-        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
-    ) -> Option<SocketAddr> {
-        if !self.allows_direct() || candidates.is_empty() {
-            return None;
-        }
-        let punch = self.inner.endpoint.wait_for_punch(secret, Role::Initiator, candidates);
-        self.best_of(punch, more).await
-    }
-
-    /// Records each address at which the peer answers, and finally returns the best.
-    async fn best_of(
-        &self,
-        mut punch: Punch,
-        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
-    ) -> Option<SocketAddr> {
+        let mut punch = match more {
+            Some(_) => self.inner.endpoint.wait_for_punch(secret, role, candidates),
+            None => self.inner.endpoint.punch(secret, role, candidates),
+        };
         loop {
             tokio::select! {
                 event = punch.next() => match event.ok().flatten()? {
@@ -405,7 +390,9 @@ impl SocketPaths {
                     PunchEvent::Ended { best, .. } => return best,
                     _ => {}
                 },
-                Some(candidates) = more.recv() => punch.add_candidates(candidates),
+                Some(candidates) = async { more.as_mut()?.recv().await } => {
+                    punch.add_candidates(candidates);
+                }
             }
         }
     }
@@ -416,7 +403,7 @@ impl SocketPaths {
         let paths = self.unguarded();
         self.spawn(async move {
             paths.observe().await;
-            paths.punch(secret, Role::Responder, candidates).await;
+            paths.punch(secret, Role::Responder, candidates, None).await;
         });
     }
 
@@ -432,18 +419,10 @@ impl SocketPaths {
         });
     }
 
-    /// Spawns a task that ends with this role at the latest.
+    /// Spawns a task that ends at the latest with this role, or with the last role of the socket
+    /// for a [handle of all](Self::of_all_roles).
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_in(&self.tasks, work);
-    }
-
-    /// Spawns a task that ends with the last role of the socket at the latest.
-    fn spawn_for_all(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_in(&self.inner.tasks, work);
-    }
-
-    fn spawn_in(&self, tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = lock(tasks);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(work, &self.inner.core.runtime);
     }

@@ -71,8 +71,9 @@ impl SocketPaths {
         if self.inner.ip.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
             return;
         }
-        let paths = self.of_all_roles();
-        self.spawn_for_all(async move {
+        let all = self.of_all_roles();
+        let paths = all.clone();
+        all.spawn(async move {
             loop {
                 paths.observe().await;
                 let own = reachable(paths.endpoint().local_addr());

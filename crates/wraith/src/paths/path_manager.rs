@@ -114,7 +114,7 @@ async fn improve(
             NOT_TOLD
         } else {
             let secret = path.export_secret(format!("punch {attempt}").as_bytes());
-            if let Some(best) = paths.punch(secret, role, candidates).await {
+            if let Some(best) = paths.punch(secret, role, candidates, None).await {
                 // The dialling side moves the connection for both.
                 if role == Role::Responder || path.migrate_to(best).await.is_ok() {
                     continue;

@@ -160,7 +160,7 @@ impl Shared {
             stop: stop.clone(),
         };
         paths.keep_observed_fresh();
-        paths.spawn_for_all(async move {
+        paths.spawn(async move {
             task.run().await;
             ended_tx.send_replace(true);
         });

@@ -170,8 +170,9 @@ impl SocketPaths {
         if self.inner.closes_sockets.swap(true, Ordering::AcqRel) {
             return;
         }
-        let paths = self.of_all_roles();
-        self.spawn_for_all(async move {
+        let all = self.of_all_roles();
+        let paths = all.clone();
+        all.spawn(async move {
             loop {
                 sleep(SILENCE / 4).await;
                 if paths.inner.sockets.close_silent(SILENCE) == 0 {
