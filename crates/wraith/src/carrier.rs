@@ -13,21 +13,14 @@ use std::fmt::Debug;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use thiserror::Error;
-pub use wraith_discovery::{Backoff, BoxFuture, CustomWay, MAX_WAY_LEN, Reach, Way, WayError};
+pub use wraith_discovery::{BoxFuture, CustomWay, MAX_WAY_LEN, Reach, Way, WayError};
 pub use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
     SendResult,
 };
 pub use wraith_transport::{Addr, Ecn, PathAddr};
-
-/// Head start of direct paths: a direct path that is later than another one by less than this still
-/// wins.
-const HEAD_START: Duration = Duration::from_millis(300);
-/// Default pauses between attempts. They grow while the carrier itself cannot be used.
-const RETRY: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30)).with_jitter();
 
 /// A carrier of one socket of a node.
 pub trait Carrier: Send + Sync + Debug {
@@ -45,14 +38,9 @@ pub trait Carrier: Send + Sync + Debug {
     /// See [`ResolveError`].
     fn resolve<'a>(&'a self, way: &'a Way) -> BoxFuture<'a, Result<Addr, ResolveError>>;
 
-    /// Returns how long connections over this carrier wait for a direct path, which may come first.
-    fn delay(&self) -> Duration {
-        HEAD_START
-    }
-
-    /// Returns the pauses between attempts to dial.
-    fn retry(&self) -> Backoff {
-        RETRY
+    /// Returns whether its paths lead straight to the peer. Other paths give these a head start.
+    fn is_direct(&self) -> bool {
+        false
     }
 }
 
@@ -90,18 +78,3 @@ pub struct OpenCarrier {
 
 /// Signals that [`Carrier::own_ways`] has changed, and so updates records and tickets.
 pub type WaysChanged = Arc<dyn Fn() + Send + Sync>;
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::*;
-
-    #[test]
-    fn an_unavailable_carrier_is_tried_ever_more_rarely() {
-        let mut backoff = RETRY;
-        let pauses: Vec<_> = (0..6).map(|_| backoff.failed(Instant::now())).collect();
-        assert!(pauses[0] < Duration::from_secs(3) && pauses[..5].is_sorted(), "{pauses:?}");
-        assert!(pauses[4..].iter().all(|pause| pause.as_secs() >= 30), "{pauses:?}");
-    }
-}

@@ -15,7 +15,7 @@ use wraith_discovery::contact::{
     CallOptions, ContactPair, ContactSearch, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
     SearchEvent, SearchTarget, search_with_call, usual_port,
 };
-use wraith_discovery::{Capability, PlaceName, Places, Reach, Ticket, TimeLimit, Way};
+use wraith_discovery::{Backoff, Capability, PlaceName, Places, Reach, Ticket, TimeLimit, Way};
 use wraith_transport::{Addr, CloseReason, ConnectError, Connection, Endpoint, Role, is_target};
 
 use super::access_keys::AccessKeys;
@@ -39,6 +39,13 @@ const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 /// How long this side waits for its observed addresses before it stores its record for the peer.
 /// Without them, the record is useless if this side is behind a NAT.
 const OBSERVE_WAIT: Duration = Duration::from_millis(700);
+/// Head start of direct paths: a direct path that is later than another one by less than this still
+/// wins.
+const HEAD_START: Duration = Duration::from_millis(300);
+/// Pauses between attempts over a carrier without direct paths. They grow while the carrier itself
+/// cannot be used. A relay limits the number of attempts.
+const CARRIER_BACKOFF: Backoff =
+    Backoff::new(Duration::from_secs(2), Duration::from_secs(30)).with_jitter();
 /// Maximum number of ways of a carrier other than UDP that a peer can make this machine dial.
 const WAYS_OF_KIND_MAX: usize = 4;
 
@@ -364,11 +371,15 @@ impl DialRace {
     /// Dials ways of one carrier together, after its delay in favour of direct paths.
     fn dial_ways(&mut self, at: FoundAt, mut ways: Vec<Way>) -> Option<AbortHandle> {
         let carrier = self.paths.carrier(ways.first()?.kind())?;
-        let delay = if self.paths.allows_direct() { carrier.delay() } else { Duration::ZERO };
+        let (retry, delay) = match carrier.is_direct() {
+            true => (Backoff::new(RETRY_PAUSE, RETRY_PAUSE), Duration::ZERO),
+            false if self.paths.allows_direct() => (CARRIER_BACKOFF, HEAD_START),
+            false => (CARRIER_BACKOFF, Duration::ZERO),
+        };
         let begin = Instant::now() + delay;
         let attempt = self.attempt(at);
         Some(self.attempts.spawn(async move {
-            let mut backoff = carrier.retry();
+            let mut backoff = retry;
             while !ways.is_empty() {
                 let (mut to, mut lasting) = (Vec::new(), Vec::new());
                 let mut is_usable = false;
@@ -391,7 +402,7 @@ impl DialRace {
                     }
                 }
                 if is_usable {
-                    backoff = carrier.retry();
+                    backoff = retry;
                 }
                 backoff.wait().await;
             }
@@ -507,6 +518,14 @@ async fn resolve(name: &ContactAddress, port: u16) -> io::Result<Vec<SocketAddr>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unusable_carrier_is_tried_ever_more_rarely() {
+        let mut backoff = CARRIER_BACKOFF;
+        let pauses: Vec<_> = (0..6).map(|_| backoff.failed(Instant::now())).collect();
+        assert!(pauses[0] < Duration::from_secs(3) && pauses[..5].is_sorted(), "{pauses:?}");
+        assert!(pauses[4..].iter().all(|pause| pause.as_secs() >= 30), "{pauses:?}");
+    }
 
     #[tokio::test]
     async fn the_first_successful_attempt_wins_after_a_failed_one() {

@@ -295,9 +295,11 @@ impl ResumableTransfer for FetchAttempt {
 
     fn not_found_error(&self, why: NotFound) -> Error {
         let mut tried: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
-        // The results for relays are more useful than the fact that they were tried.
-        let relays = why.tried.iter().filter(|(what, _)| what.starts_with("relay "));
-        tried.extend(relays.map(|(what, why)| format!("{what}: {why}")));
+        // The results for relays and other carriers are more useful than the fact that they were
+        // tried.
+        let is_way = |what: &str| what.starts_with("relay ") || what.starts_with("carrier ");
+        let others = why.tried.iter().filter(|(what, _)| is_way(what));
+        tried.extend(others.map(|(what, why)| format!("{what}: {why}")));
         let error = match (tried.is_empty(), &why.error) {
             (true, _) => "the ticket names no address and no relay that may be used".to_owned(),
             (false, error) => format!("{error} ({})", tried.join(", ")),

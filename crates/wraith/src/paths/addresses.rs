@@ -2,9 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
-use std::time::Duration;
 
-use wraith_discovery::{Backoff, BoxFuture, MAX_ADDRESSES, Ticket, Way};
+use wraith_discovery::{BoxFuture, MAX_ADDRESSES, Ticket, Way};
 use wraith_portmap::PortMapping;
 use wraith_transport::Addr;
 
@@ -12,7 +11,6 @@ use super::lock;
 use super::observed::ObservedAddresses;
 use super::own_addresses::own_addresses;
 use crate::carrier::{Carrier, ResolveError};
-use crate::settings::RETRY_PAUSE;
 
 /// Own addresses before the observed ones. Where there are more, the others are least likely to be
 /// the right ones.
@@ -123,12 +121,8 @@ impl Carrier for IpCarrier {
         Box::pin(std::future::ready(way.ip().map(Addr::Ip).ok_or_else(no_address)))
     }
 
-    fn delay(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn retry(&self) -> Backoff {
-        Backoff::new(RETRY_PAUSE, RETRY_PAUSE)
+    fn is_direct(&self) -> bool {
+        true
     }
 }
 
