@@ -1,8 +1,8 @@
 //! Reachability of a peer: the ways to it, as contained in tickets, contact messages, records and
-//! calls. In all but tickets, their form is
+//! calls. Outside of tickets, their form is
 //!
 //! ```text
-//! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*          and later in the message   count(1) ‖ way*
+//! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*     and later in the message  count(1) ‖ way*
 //! ```
 //!
 //! Older programs ignore the second part, where their own messages have zeros.

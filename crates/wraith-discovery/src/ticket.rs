@@ -118,8 +118,8 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// Makes a ticket for the offer that `capability` names at `node_id`. Of each kind, the ways are
-    /// tried in order; those that do not fit are dropped from the end.
+    /// Makes a ticket for the offer that `capability` names at `node_id`. Ways of one kind are tried
+    /// in order; those that do not fit are dropped from the end.
     pub fn new(node_id: NodeId, capability: Capability, reach: impl Into<Reach>) -> Self {
         let (kind, suites) = (TicketKind::Offer, Policy::Default.packet_suites());
         Self { kind, node_id, capability, reach: reach.into(), suites }.fitted()

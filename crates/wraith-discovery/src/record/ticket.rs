@@ -1,5 +1,5 @@
-//! Publishes the addresses of the sender of a transfer for the holders of its ticket, who search for
-//! them after the addresses changed. The ticket is the text with the sender's public key and
+//! Publishes the addresses of the sender of a transfer for the holders of its ticket, which search
+//! for them after the addresses changed. The ticket is the text with the sender's public key and
 //! addresses and the secret of the transfer.
 //!
 //! The sender publishes a record with its current addresses at every store, under keys derived from

@@ -6,7 +6,8 @@
 //! ```text
 //!   shared         which socket a role gets
 //!   mapping        a port mapped by the router
-//!   addresses      UDP as a carrier: the addresses of the socket
+//!   ip_carrier     UDP as a carrier: the addresses of the socket
+//!   addresses      selection and order of these
 //!   relays         relays as a carrier: connections to them, and mailboxes there
 //!   own_addresses  the addresses of this machine
 //!   observed       our addresses as relays and DHT nodes see us
@@ -25,6 +26,7 @@
 //! - The end of a role ends its own connections and tasks only. The last role closes the socket.
 
 pub(crate) mod addresses;
+mod ip_carrier;
 mod observed;
 mod own_addresses;
 mod path_manager;
@@ -50,7 +52,7 @@ use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{Connection, Door, Endpoint, PunchEvent, Role};
 
-use self::addresses::IpCarrier;
+use self::ip_carrier::IpCarrier;
 use self::presence::CurrentPresence;
 use self::relays::RelayTable;
 use crate::carrier::{Carrier, OpenCarrier};
