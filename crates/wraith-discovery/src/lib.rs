@@ -44,6 +44,7 @@ mod store;
 mod suspension;
 mod ticket;
 mod wall_clock;
+mod way;
 pub mod words;
 
 pub use backoff::Backoff;
@@ -61,7 +62,7 @@ pub use place::{
     Refusal, Reply, Responder, Response, Topic,
 };
 pub use places::Places;
-pub use reach::{MakeReach, Reach};
+pub use reach::{MAX_CUSTOM_WAYS, MakeReach, Reach};
 pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };
@@ -69,6 +70,7 @@ pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore,
 pub use suspension::{SuspensionMark, SuspensionWatch, TimeLimit, sleep_or_wake};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, TicketKind, VERSION};
 pub use wall_clock::unix_seconds;
+pub use way::{CustomWay, MAX_WAY_LEN, Way, WayError};
 
 /// Runs the README example as a test.
 #[cfg(doctest)]

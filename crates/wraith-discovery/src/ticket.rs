@@ -1,17 +1,17 @@
 //! The ticket codec of SPEC §2. A ticket is one line of text with the sender's NodeId (its public
-//! key), its addresses, and the capability (the secret of the transfer).
+//! key), the ways to it, and the capability (the secret of the transfer).
 //!
 //! ```text
-//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | suites | check(4) )
+//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | suites | ways | check(4) )
 //! ```
 //!
-//! | version | relays | suites |
-//! |---|---|---|
-//! | 1, 2 | of an older handshake | |
-//! | 3 | omitted | omitted: those of the default policy |
-//! | 4 | one or more | omitted |
-//! | 5 | any number | one byte |
-//! | 6, of a service | any number | one byte |
+//! | version | relays | suites | ways of other carriers |
+//! |---|---|---|---|
+//! | 1, 2 | of an older handshake | | |
+//! | 3 | omitted | omitted: those of the default policy | none |
+//! | 4 | one or more | omitted | none |
+//! | 5; 6, of a service | any number | one byte | none |
+//! | 7; 8, of a service | any number | one byte | one or more, up to the check |
 //!
 //! The check distinguishes a mistyped ticket from a correctly typed ticket that does not work, so
 //! that users can tell the two apart. It authenticates nothing: the handshake proves the NodeId,
@@ -30,6 +30,7 @@ use wraith_crypto::kdf;
 use crate::Capability;
 use crate::reach::Reach;
 use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
+use crate::way::CustomWay;
 
 /// Version of a ticket without relays.
 pub const VERSION: u8 = 3;
@@ -39,6 +40,9 @@ const VERSION_WITH_RELAYS: u8 = 4;
 const VERSION_WITH_SUITES: u8 = 5;
 /// Version of a ticket of a service.
 const VERSION_OF_SERVICE: u8 = 6;
+/// Versions of tickets with ways of other carriers: of an offer, and of a service.
+const VERSION_WITH_WAYS: u8 = 7;
+const VERSION_OF_SERVICE_WITH_WAYS: u8 = 8;
 
 /// Most addresses in a ticket. They must also fit into its length: 40 of IPv4, or 16 of IPv6.
 pub const MAX_ADDRESSES: usize = 40;
@@ -49,8 +53,8 @@ const CHECK_CONTEXT: &str = "wraith/1 ticket check";
 const FAMILY_IPV4: u8 = 4;
 const FAMILY_IPV6: u8 = 6;
 const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
-/// Longest binary form: the content of a code's welcome (SPEC §11.2). Relays reduce the number of
-/// addresses.
+/// Longest binary form: the content of a code's welcome (SPEC §11.2). Relays and other ways reduce
+/// the number of addresses.
 pub(crate) const MAX_LEN: usize = 358;
 /// Longest text accepted as a ticket, with room for spaces and line breaks that a chat program
 /// inserts.
@@ -65,14 +69,13 @@ pub enum TicketKind {
     Service,
 }
 
-/// The sender, its addresses, and the secret that names its offer.
+/// The sender, the ways to it, and the secret that names its offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     kind: TicketKind,
     node_id: NodeId,
     capability: Capability,
-    addresses: Vec<SocketAddr>,
-    relays: Vec<RelayAddr>,
+    reach: Reach,
     /// The packet suites that the sender permits, as in payload 1 of the handshake (SPEC §3.3).
     suites: u8,
 }
@@ -100,7 +103,7 @@ pub enum TicketError {
         "it was made by an older version of wraith (format {0}), which is no longer supported: update wraith on the sender's machine, and get a new ticket"
     )]
     OlderVersion(u8),
-    /// Port 0, or an address family other than IPv4 and IPv6.
+    /// Port 0, an address family other than IPv4 and IPv6, or an address in the place of others.
     #[error("it holds an address that cannot be reached")]
     BadAddress,
     /// More than [`MAX_ADDRESSES`] addresses.
@@ -115,12 +118,11 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// Makes a ticket for the offer that `capability` names at `node_id`. `addresses` are tried in
-    /// order; those that do not fit are dropped from the end.
-    pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
-        addresses.truncate(MAX_ADDRESSES);
-        let (relays, suites) = (Vec::new(), Policy::Default.packet_suites());
-        Self { kind: TicketKind::Offer, node_id, capability, addresses, relays, suites }.fitted()
+    /// Makes a ticket for the offer that `capability` names at `node_id`. Ways of one kind are tried
+    /// in order; those that do not fit are dropped from the end.
+    pub fn new(node_id: NodeId, capability: Capability, reach: impl Into<Reach>) -> Self {
+        let (kind, suites) = (TicketKind::Offer, Policy::Default.packet_suites());
+        Self { kind, node_id, capability, reach: reach.into(), suites }.fitted()
     }
 
     /// Makes it the ticket of a service. It leads to no offer.
@@ -146,39 +148,40 @@ impl Ticket {
         self.suites
     }
 
-    const fn version(&self) -> u8 {
-        if matches!(self.kind, TicketKind::Service) {
-            VERSION_OF_SERVICE
-        } else if self.suites != Policy::Default.packet_suites() {
-            VERSION_WITH_SUITES
-        } else if self.relays.is_empty() {
-            VERSION
-        } else {
-            VERSION_WITH_RELAYS
+    fn version(&self) -> u8 {
+        let is_service = self.kind == TicketKind::Service;
+        match (self.reach.custom().next(), self.reach.relays().next()) {
+            (Some(_), _) if is_service => VERSION_OF_SERVICE_WITH_WAYS,
+            (Some(_), _) => VERSION_WITH_WAYS,
+            _ if is_service => VERSION_OF_SERVICE,
+            _ if self.suites != Policy::Default.packet_suites() => VERSION_WITH_SUITES,
+            (None, Some(_)) => VERSION_WITH_RELAYS,
+            (None, None) => VERSION,
         }
     }
 
-    /// Adds relays, best first. Relays beyond [`MAX_RELAYS`] are dropped, and so are addresses that
-    /// no longer fit.
-    pub fn with_relays(mut self, mut relays: Vec<RelayAddr>) -> Self {
-        relays.truncate(MAX_RELAYS);
-        self.relays = relays;
-        self.fitted()
-    }
-
-    /// Returns the same ticket with these addresses and relays.
+    /// Returns the same ticket with these ways.
     #[must_use]
     pub fn at(&self, reach: Reach) -> Self {
-        let Reach { mut addresses, relays } = reach;
-        addresses.truncate(MAX_ADDRESSES);
-        Self { addresses, ..self.clone() }.with_relays(relays)
+        Self { reach, ..self.clone() }.fitted()
     }
 
-    /// Drops addresses until the ticket has its longest length at most.
+    /// Returns the same ticket with the address at which its sender was met
+    /// [first](Reach::nearest_first).
+    #[must_use]
+    pub fn met_at(&self, address: Option<SocketAddr>) -> Self {
+        let mut reach = self.reach.clone();
+        address.into_iter().for_each(|address| reach.nearest_first(address));
+        self.at(reach)
+    }
+
+    /// Drops ways until the ticket has its longest length at most.
     fn fitted(mut self) -> Self {
-        while self.encoded_len() > MAX_LEN {
-            self.addresses.pop();
-        }
+        let version = self.version();
+        let counts = usize::from(version != VERSION) + usize::from(version >= VERSION_WITH_SUITES);
+        let room = MAX_LEN - HEAD_LEN - counts - CHECK_LEN;
+        let address_len = |address: SocketAddr| if address.is_ipv4() { 7 } else { 19 };
+        self.reach = self.reach.fitted(room, MAX_ADDRESSES, address_len);
         self
     }
 
@@ -192,23 +195,14 @@ impl Ticket {
         &self.capability
     }
 
+    /// Returns the ways to the sender, best first.
+    pub const fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
     /// Returns the addresses to dial, best first.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
-    }
-
-    /// Returns the sender's relays, best first.
-    pub fn relays(&self) -> &[RelayAddr] {
-        &self.relays
-    }
-
-    fn encoded_len(&self) -> usize {
-        let address = |address: &SocketAddr| if address.is_ipv4() { 7 } else { 19 };
-        let addresses: usize = self.addresses.iter().map(address).sum();
-        let relays: usize = self.relays.iter().map(RelayAddr::encoded_len).sum();
-        let version = self.version();
-        let counts = usize::from(version != VERSION) + usize::from(version >= VERSION_WITH_SUITES);
-        HEAD_LEN + addresses + relays + counts + CHECK_LEN
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.reach.addresses()
     }
 
     /// Returns the binary form of SPEC §2, without `wraith:`.
@@ -218,8 +212,9 @@ impl Ticket {
         out.push(version);
         out.extend_from_slice(&self.node_id.0);
         out.extend_from_slice(self.capability.as_bytes());
-        out.push(self.addresses.len() as u8);
-        for address in &self.addresses {
+        let addresses = self.addresses();
+        out.push(addresses.len() as u8);
+        for address in addresses {
             match address.ip() {
                 IpAddr::V4(ip) => {
                     out.push(FAMILY_IPV4);
@@ -233,12 +228,13 @@ impl Ticket {
             out.extend_from_slice(&address.port().to_be_bytes());
         }
         if version != VERSION {
-            out.push(self.relays.len() as u8);
-            self.relays.iter().for_each(|relay| relay.encode(&mut out));
+            out.push(self.reach.relays().count() as u8);
+            self.reach.relays().for_each(|relay| relay.encode(&mut out));
         }
         if version >= VERSION_WITH_SUITES {
             out.push(self.suites);
         }
+        self.reach.custom().for_each(|way| way.encode(&mut out));
         let check = check(&out);
         out.extend_from_slice(&check);
         out
@@ -261,7 +257,7 @@ impl Ticket {
         if version < VERSION {
             return Err(TicketError::OlderVersion(version));
         }
-        if version > VERSION_OF_SERVICE {
+        if version > VERSION_OF_SERVICE_WITH_WAYS {
             return Err(TicketError::UnknownVersion(version));
         }
         let node_id = NodeId(reader.array()?);
@@ -270,7 +266,7 @@ impl Ticket {
         if count > MAX_ADDRESSES {
             return Err(TicketError::TooManyAddresses);
         }
-        let addresses = (0..count).map(|_| reader.address()).collect::<Result<_, _>>()?;
+        let addresses = (0..count).map(|_| reader.address()).collect::<Result<Vec<_>, _>>()?;
         let mut relays = Vec::new();
         if version != VERSION {
             let count = usize::from(reader.byte()?);
@@ -288,14 +284,20 @@ impl Ticket {
         if version == VERSION_WITH_SUITES && suites == default {
             return Err(TicketError::BadSuites);
         }
-        if !reader.0.is_empty() {
+        // None in a ticket for them is as wrong as one in another ticket.
+        if (version >= VERSION_WITH_WAYS) == reader.0.is_empty() {
             return Err(TicketError::WrongLength);
         }
+        let mut custom = Vec::new();
+        while !reader.0.is_empty() {
+            custom.push(reader.custom()?);
+        }
         let kind = match version {
-            VERSION_OF_SERVICE => TicketKind::Service,
+            VERSION_OF_SERVICE | VERSION_OF_SERVICE_WITH_WAYS => TicketKind::Service,
             _ => TicketKind::Offer,
         };
-        Ok(Self { kind, node_id, capability, addresses, relays, suites })
+        let reach = Reach::from(addresses).with(relays).with(custom);
+        Ok(Self { kind, node_id, capability, reach, suites })
     }
 }
 
@@ -364,6 +366,12 @@ impl Reader<'_> {
         self.0 = rest;
         Ok(relay)
     }
+
+    fn custom(&mut self) -> Result<CustomWay, TicketError> {
+        let (way, rest) = CustomWay::decode(self.0).ok_or(TicketError::WrongLength)?;
+        self.0 = rest;
+        way.map_err(|_| TicketError::BadAddress)
+    }
 }
 
 #[cfg(test)]
@@ -392,6 +400,11 @@ mod tests {
         RelayAddr::new(host, 443, [3; 32], [4; 16]).unwrap()
     }
 
+    fn any_way() -> impl Strategy<Value = CustomWay> {
+        let bytes = prop::collection::vec(any::<u8>(), 0..=60);
+        (3..=u16::MAX, bytes).prop_map(|(kind, bytes)| CustomWay::new(kind, bytes).unwrap())
+    }
+
     fn any_relay() -> impl Strategy<Value = RelayAddr> {
         ("[a-z0-9.-]{1,64}", 1..=u16::MAX, any::<[u8; 32]>(), any::<[u8; 16]>()).prop_map(
             |(host, port, pin, mailbox)| RelayAddr::new(&host, port, pin, mailbox).unwrap(),
@@ -403,17 +416,19 @@ mod tests {
         fn every_ticket_survives_text(
             addresses in prop::collection::vec(any_address(), 0..=50),
             relays in prop::collection::vec(any_relay(), 0..=3),
+            ways in prop::collection::vec(any_way(), 0..=10),
             suites in any::<u8>(),
             is_of_service in any::<bool>(),
         ) {
-            let mut ticket = ticket(addresses.clone()).with_relays(relays).with_suites(suites);
+            let all = Reach::from(addresses.clone()).with(relays).with(ways);
+            let mut ticket = ticket(Vec::new()).at(all).with_suites(suites);
             if is_of_service {
                 ticket = ticket.of_service();
             }
             prop_assert_eq!(ticket.suites(), suites);
-            prop_assert!(addresses.starts_with(ticket.addresses()));
+            prop_assert!(addresses.starts_with(&ticket.addresses()));
             prop_assert!(ticket.encode().len() <= MAX_LEN);
-            prop_assert_eq!(ticket.encode().len(), ticket.encoded_len());
+            prop_assert_eq!(&ticket.at(ticket.reach().clone()), &ticket);
             let text = ticket.to_string();
             prop_assert_eq!(text.parse::<Ticket>(), Ok(ticket.clone()));
             prop_assert_eq!(text.to_uppercase().parse::<Ticket>(), Ok(ticket));
@@ -474,8 +489,8 @@ mod tests {
         let body = &good[..good.len() - CHECK_LEN];
 
         let mut newer = body.to_vec();
-        newer[0] = 7;
-        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(7)));
+        newer[0] = 9;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(9)));
         for version in [0, 1, 2] {
             let mut older = body.to_vec();
             older[0] = version;
@@ -506,6 +521,18 @@ mod tests {
             assert_eq!(Ticket::decode(&sealed(with_suites)), Err(error), "{rest:?}");
         }
 
+        for (rest, error) in [
+            (vec![0, 3], TicketError::WrongLength),
+            (vec![0, 3, 1, 44], TicketError::WrongLength),
+            (vec![0, 3, 1, 44, 2, 9], TicketError::WrongLength),
+            (vec![0, 3, 0, 1, 1, 9], TicketError::BadAddress),
+        ] {
+            let mut with_ways = body.to_vec();
+            with_ways[0] = VERSION_WITH_WAYS;
+            with_ways.extend_from_slice(&rest);
+            assert_eq!(Ticket::decode(&sealed(with_ways)), Err(error), "{rest:?}");
+        }
+
         let mut many = body.to_vec();
         many[HEAD_LEN - 1] = 41;
         assert_eq!(Ticket::decode(&sealed(many)), Err(TicketError::TooManyAddresses));
@@ -528,7 +555,7 @@ mod tests {
     fn a_ticket_has_the_addresses_of_40_networks() {
         let addresses: Vec<_> = (1..=50).map(|n| SocketAddr::from(([10, n, 0, 1], 9))).collect();
         let ticket = ticket(addresses.clone());
-        assert_eq!(ticket.addresses(), &addresses[..40]);
+        assert_eq!(ticket.addresses(), addresses[..40]);
         assert_eq!(Ticket::decode(&ticket.encode()), Ok(ticket));
     }
 
@@ -537,10 +564,31 @@ mod tests {
         let addresses: Vec<SocketAddr> =
             (1..=16).map(|n| SocketAddr::new(Ipv6Addr::from([n; 16]).into(), 9)).collect();
         let relays = ["a.example", &"b".repeat(64), "c.example"].map(relay);
-        let ticket = ticket(addresses.clone()).with_relays(relays.to_vec());
-        assert_eq!(ticket.relays(), &relays[..2]);
+        let ticket = ticket(Vec::new()).at(Reach::from(addresses.clone()).with(relays.clone()));
+        assert!(ticket.reach().relays().eq(&relays[..2]));
         let kept = ticket.addresses();
-        assert!((5..16).contains(&kept.len()) && addresses.starts_with(kept), "{}", kept.len());
+        assert!((5..16).contains(&kept.len()) && addresses.starts_with(&kept), "{}", kept.len());
+    }
+
+    #[test]
+    fn ways_of_unknown_kinds_are_kept_within_bounds_beside_the_known() {
+        let address: SocketAddr = "192.0.2.7:9".parse().unwrap();
+        let way = |kind| CustomWay::new(kind, vec![1; 20]).unwrap();
+        let all = Reach::from(vec![address]).with([relay("a.example")]).with((300..1300).map(way));
+        let ticket = ticket(Vec::new()).at(all);
+        assert_eq!(ticket.encode()[0], VERSION_WITH_WAYS);
+        assert_eq!((ticket.addresses(), ticket.reach().relays().count()), (vec![address], 1));
+        assert!(ticket.reach().custom().cloned().eq((300..308).map(way)));
+        assert_eq!(Ticket::decode(&ticket.encode()), Ok(ticket.clone()));
+        assert_eq!(ticket.clone().of_service().encode()[0], VERSION_OF_SERVICE_WITH_WAYS);
+
+        let body = ticket.encode();
+        let mut body = body[..body.len() - CHECK_LEN].to_vec();
+        (0..1000).for_each(|_| way(300).encode(&mut body));
+        assert_eq!(Ticket::decode(&sealed(body.clone())), Err(TicketError::WrongLength));
+        body.truncate(MAX_LEN - CHECK_LEN - 2);
+        body.extend_from_slice(&[0; 64 << 10]);
+        assert_eq!(Ticket::decode(&sealed(body)), Err(TicketError::WrongLength));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::error::{Error, ErrorKind};
 use crate::fetch::{Source, decode_delivered_ticket};
 use crate::join_code::{CODE_LIFE, burned, expired, no_code, no_place};
 use crate::node::Node;
-use crate::paths::addresses::nearest_first;
 
 /// Configures an [`Invitation`].
 #[must_use = "there is no code before start()"]
@@ -100,7 +99,7 @@ impl Invitation {
                     let ticket = decode_delivered_ticket(&ticket)?;
                     let code = self.announcement.code().clone();
                     self.announcement.close().await;
-                    return Ok(Source::Invited(code, nearest_first(&ticket, from)));
+                    return Ok(Source::Invited(code, ticket.met_at(from)));
                 }
                 CodeEvent::WrongGuess(place) => return Err(burned(place, "")),
                 CodeEvent::Expired => return Err(expired("")),

@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 mod blocking_io;
+pub mod carrier;
 mod clock_reports;
 mod engine;
 mod error;
@@ -16,6 +17,7 @@ mod join_code;
 pub mod json;
 mod listen;
 mod node;
+mod node_core;
 mod offer;
 mod paths;
 mod payload;
@@ -34,16 +36,17 @@ pub use exit::Exit;
 pub use fetch::{AcceptOptions, FetchBuilder, Incoming, OfferRequest, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{AcceptFilter, ListenBuilder, Listener};
-pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, NodeGroup, rendezvous_address};
+pub use node::{
+    CONNECTIONS_MAX, Congestion, Node, NodeBuilder, NodeGroup, SharedConnection, rendezvous_address,
+};
+pub use node_core::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use offer::{Offer, OfferBuilder};
-pub use paths::{PeerRelays, Proxies, RelayServer, UnknownPeerRelays};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{FetchSummary, OfferSummary};
 pub use route::{PathKind, PathOrigin, Route, path_kind};
 pub use service::{
-    ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedConnection,
-    SharedStream,
+    ConnectBuilder, ReadToEndError, Service, ServiceAddress, ServiceBuilder, SharedStream,
 };
 pub use settings::TransferOptions;
 pub use wraith_crypto::{Backends, NodeId, SecretIdentity, UnknownBackends, implementation};

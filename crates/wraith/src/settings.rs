@@ -17,6 +17,10 @@ const FIND_STORED: Duration = Duration::from_secs(30);
 /// Default time limit for reconnecting to a lost peer.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 
+/// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
+/// left.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
 /// Options of a transfer that both sides have. Builders of offers and fetches have a method for
 /// each of them.
 #[non_exhaustive]

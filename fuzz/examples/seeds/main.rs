@@ -16,7 +16,7 @@ use wraith_core::frame::FrameWriter;
 use wraith_discovery::message::Message as Said;
 use wraith_discovery::pake::{Joiner, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, ServerRefusal};
-use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
+use wraith_discovery::{Capability, Code, CustomWay, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
 use wraith_noise::{
     FinalHello, InitiatorHello, Parameters, Policy, ResponderHello, SecretIdentity, Suite,
@@ -279,7 +279,11 @@ fn tickets() -> Vec<Vec<u8>> {
     let bytes = ticket.encode();
     let unchecked = [&[0], &bytes[..bytes.len() - 4]].concat();
     let of_service = ticket.clone().of_service().to_string().into_bytes();
-    vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat(), of_service]
+    let way = |kind| CustomWay::new(kind, *b"elsewhere").expect("a short address");
+    let with_ways = ticket.at(ticket.reach().clone().with([way(300), way(4)])).encode();
+    let with_ways = [&[0], &with_ways[..with_ways.len() - 4]].concat();
+    let whole = [&[1], &bytes[..]].concat();
+    vec![ticket.to_string().into_bytes(), unchecked, whole, of_service, with_ways]
 }
 
 /// One of each message between the joiner and the creator of a code.

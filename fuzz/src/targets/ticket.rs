@@ -19,4 +19,8 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!(Ticket::decode(&ticket.encode()).as_ref(), Ok(&ticket));
     assert_eq!(ticket.to_string().parse().as_ref(), Ok(&ticket));
     assert!(ticket.addresses().len() <= wraith_discovery::MAX_ADDRESSES);
+    // A ticket is a list of ways within the bounds of this program, also if it was made without.
+    let again = ticket.at(ticket.reach().clone());
+    assert!(again.reach().custom().count() <= wraith_discovery::MAX_CUSTOM_WAYS);
+    assert_eq!(again.addresses(), ticket.addresses());
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::process::Command;
 
-use wraith_discovery::{RelayAddr, Ticket};
+use wraith_discovery::{Reach, RelayAddr, Ticket};
 
 use crate::support::{Process, World};
 
@@ -46,11 +46,11 @@ fn a_ticket_leads_to_no_host_of_a_private_network_unless_allowed() {
     let (_relay, address) = relay(&world, &[]);
     let mut sender = send(&world, &["--relay", &address]);
     let ticket: Ticket = sender.ticket().parse().unwrap();
-    let named = &ticket.relays()[0];
+    let named = ticket.reach().relays().next().unwrap();
     let lying = ["127.0.0.1", "localhost", "::1"]
         .map(|host| RelayAddr::new(host, port, *named.pin(), *named.mailbox()).unwrap());
-    let lie = Ticket::new(ticket.node_id(), ticket.capability().clone(), Vec::new());
-    let lie = lie.with_relays(lying.to_vec()).to_string();
+    let lying = Reach::default().with(lying);
+    let lie = Ticket::new(ticket.node_id(), ticket.capability().clone(), lying).to_string();
     for words in [&["--timeout", "3"][..], &["--timeout", "3", "--relay-only"]] {
         let outcome = Process::start("receive", &mut receive(&world, &lie, words)).finish();
         let message = outcome.expect_error(3)["message"].as_str().unwrap().to_owned();

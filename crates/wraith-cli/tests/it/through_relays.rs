@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::Value;
-use wraith_discovery::Ticket;
+use wraith_discovery::{Reach, RelayAddr, Ticket, Way};
 
 use crate::support::{Outcome, Process, World, expect_arrival, tree};
 
@@ -78,7 +78,7 @@ fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
     let (world, _relay, address, film, mut sender) = ticket_of_a_relay();
     let ticket: Ticket = sender.ticket().parse().unwrap();
     assert!(ticket.addresses().is_empty(), "only relays were wanted");
-    let [named] = ticket.relays() else { panic!("{ticket:?}") };
+    let [Way::Relay(named)] = ticket.reach().ways() else { panic!("{ticket:?}") };
     assert_eq!(named.to_string(), address);
     let received = world.receive(&ticket.to_string()).succeed();
     assert_by_relay(&received, &address);
@@ -86,10 +86,9 @@ fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
     assert!(!sent.all("note").any(|note| note.to_string().contains("good")), "it is good");
     tree::assert_same(&film, &world.target().join("film.mov"));
 
-    let other = Ticket::new(ticket.node_id(), ticket.capability().clone(), Vec::new());
-    let pin = [7; 32];
-    let lying = wraith_discovery::RelayAddr::new("127.0.0.1", named.port(), pin, *named.mailbox());
-    let other = other.with_relays(vec![lying.unwrap()]).to_string();
+    let lying = RelayAddr::new("127.0.0.1", named.port(), [7; 32], *named.mailbox()).unwrap();
+    let lying = Reach::default().with([lying]);
+    let other = Ticket::new(ticket.node_id(), ticket.capability().clone(), lying).to_string();
     let error = world.receive_with(&other, &["--timeout", "3"]).finish();
     let message = error.expect_error(3)["message"].as_str().unwrap().to_owned();
     assert!(message.contains("another key"), "{message}");
@@ -171,7 +170,7 @@ fn an_unreachable_relay_is_reported_and_stops_nothing_else() {
     let note = sender.event("note")["message"].as_str().unwrap().to_owned();
     assert!(note.contains(&gone) && note.contains("tried again"), "{note}");
     let ticket: Ticket = sender.ticket().parse().unwrap();
-    assert!(ticket.relays().is_empty());
+    assert_eq!(ticket.reach().relays().count(), 0);
     world.receive(&ticket.to_string()).succeed();
     sender.succeed();
     assert_eq!(fs::read(&film).unwrap(), fs::read(world.target().join("film.mov")).unwrap());

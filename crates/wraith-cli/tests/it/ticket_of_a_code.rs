@@ -76,7 +76,7 @@ fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
     let ticket = kept_ticket(&world, "receiver");
     let copied = receive(&world, "thief", &ticket.to_string()).finish();
     let other = wraith_discovery::Capability::from_bytes([7; 16]);
-    let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
+    let wrong = Ticket::new(ticket.node_id(), other, ticket.reach().clone());
     // A copy passes the accept filter and nothing more; another secret does not even do that.
     copied.expect_error(5);
     finds_nobody(&world, "thief", &wrong.to_string());

@@ -28,7 +28,7 @@ fn a_ticket_with_a_wrong_secret_gets_no_answer_and_the_sender_continues() {
     let ticket = sender.ticket();
     let real: Ticket = ticket.parse().unwrap();
     let guess = Capability::from_bytes([7; 16]);
-    let wrong = Ticket::new(real.node_id(), guess, real.addresses().to_vec()).to_string();
+    let wrong = Ticket::new(real.node_id(), guess, real.reach().clone()).to_string();
     let error = world.receive_with(&wrong, &["--timeout", "1"]).finish().expect_error(3).clone();
     assert!(error["hint"].as_str().unwrap().contains("ticket"), "{error}");
     assert!(tree::names(&world.target()).is_empty());
@@ -56,7 +56,7 @@ fn another_identity_at_the_address_is_not_the_peer() {
     let mut sender = offer(&world);
     let real: Ticket = sender.ticket().parse().unwrap();
     let other = wraith_crypto::SecretIdentity::from_seed([9; 32]).node_id();
-    let wrong = Ticket::new(other, real.capability().clone(), real.addresses().to_vec());
+    let wrong = Ticket::new(other, real.capability().clone(), real.reach().clone());
     world.receive_with(&wrong.to_string(), &["--timeout", "1"]).finish().expect_error(3);
 }
 

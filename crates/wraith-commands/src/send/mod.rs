@@ -240,7 +240,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     }
     if let Some(ticket) = offer.ticket() {
         let is_here_only = ticket.addresses().iter().all(|address| address.ip().is_loopback());
-        let by_relay = !ticket.relays().is_empty();
+        let by_relay = ticket.reach().ways().iter().any(|way| way.ip().is_none());
         // A code also brings the address at which its receiver was met.
         if ticket.addresses().is_empty() && !by_relay {
             let what = "only relays may be used, and none accepts this machine yet: nobody can use the ticket";

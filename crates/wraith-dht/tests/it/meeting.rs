@@ -27,7 +27,7 @@ fn address(n: u16) -> SocketAddr {
 
 async fn found_at(search: &mut ContactSearch, address: SocketAddr) {
     let found = async {
-        while !matches!(search.next().await, Some(SearchEvent::Found(PlaceName::Dht, reach, _)) if reach.addresses == [address])
+        while !matches!(search.next().await, Some(SearchEvent::Found(PlaceName::Dht, reach, _)) if reach.addresses() == [address])
         {
         }
     };
@@ -43,7 +43,7 @@ async fn a_contact_is_found_at_its_new_address_and_gets_the_call() {
     let mut listener = listen(&places(), make).await;
     listener.set_contacts(vec![ContactPair::new(&a, b.node_id()).unwrap()]);
 
-    let reach = Box::new(|_| Reach { addresses: vec![address(9)], relays: Vec::new() });
+    let reach = Box::new(|_| Reach::from(vec![address(9)]));
     let calling = CallOptions { reach, punch_secret: [7; 32] };
     let pair = ContactPair::new(&b, a.node_id()).unwrap();
     let mut search = search_with_call(&pair, &places(), Some(calling));
@@ -52,7 +52,7 @@ async fn a_contact_is_found_at_its_new_address_and_gets_the_call() {
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
     let Some(ContactEvent::PunchRequest(PlaceName::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.punch_secret), (b.node_id(), [7; 32]));
-    assert_eq!(call.reach.addresses, [address(9)]);
+    assert_eq!(call.reach.addresses(), [address(9)]);
 }
 
 #[tokio::test]

@@ -27,10 +27,8 @@ pub use listen::{ContactEvents, ContactListener, listen};
 pub use packet::{ContactMessage, open, seal};
 pub use pair::ContactPair;
 pub use responder::{ContactEvent, PUNCH_SECRET_LEN, PunchRequest, PunchSecret};
-pub use search::{CallOptions, ContactSearch, search, search_with_call};
+pub use search::{CallOptions, ContactSearch, SearchTarget, search, search_with_call};
 pub use search_event::SearchEvent;
-
-pub use crate::reach::Addresses;
 
 /// Most contacts of a listener. Each costs one trial decryption per packet from the local network.
 pub const MAX_CONTACTS: usize = 256;

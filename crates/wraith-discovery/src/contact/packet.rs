@@ -49,7 +49,9 @@ pub fn seal(
             reach
         }
     };
-    reach.encode(len - TAG_BYTES - packet.len(), &mut packet);
+    let reach = reach.fitted_in_message(len - TAG_BYTES - packet.len());
+    reach.encode(&mut packet);
+    reach.encode_custom(&mut packet);
     packet.resize(len - TAG_BYTES, 0);
     let key = key(pair, pair.own(), &salt);
     let tag = key.seal(Default::default(), &[], &mut packet[SALT_LEN..]);
@@ -68,15 +70,20 @@ pub fn open(pair: &ContactPair, packet: &[u8]) -> Option<([u8; SALT_LEN], Contac
         (1, body) => {
             let (unix_seconds, body) = body.split_first_chunk()?;
             let unix_seconds = u64::from_be_bytes(*unix_seconds);
-            ContactMessage::Call { unix_seconds, reach: Reach::decode(body)?.0 }
+            ContactMessage::Call { unix_seconds, reach: read(body)? }
         }
         (2, body) => {
             let (call, body) = body.split_first_chunk()?;
-            ContactMessage::Answer { call: *call, reach: Reach::decode(body)?.0 }
+            ContactMessage::Answer { call: *call, reach: read(body)? }
         }
         _ => return None,
     };
     Some((*salt, message))
+}
+
+/// Decodes the ways at the end of a message, before its zeros.
+fn read(body: &[u8]) -> Option<Reach> {
+    Reach::decode(body).map(|(reach, rest)| reach.decode_custom(rest))
 }
 
 fn key(pair: &ContactPair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
@@ -93,6 +100,7 @@ mod tests {
     use super::*;
     use crate::reach::MAX_ADDRESSES;
     use crate::relay_addr::RelayAddr;
+    use crate::way::CustomWay;
 
     const LAN_LEN: usize = 476;
     const RENDEZVOUS_LEN: usize = 409;
@@ -106,11 +114,12 @@ mod tests {
         let addresses = ["192.0.2.1:9", "[2001:db8::1]:65535"].map(|a| a.parse().unwrap()).to_vec();
         let most = (0..MAX_ADDRESSES as u16).map(|n| SocketAddr::from(([10, 0, 0, 1], n)));
         let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
-        let both = Reach { addresses, relays: vec![relay] };
-        let most = Reach::from(most.collect::<Vec<_>>());
+        let way = CustomWay::new(300, *b"elsewhere").unwrap();
+        let all = Reach::from(addresses).with([relay]).with([way]);
+        let most = Reach::default().with(most);
         [
             ContactMessage::Call { unix_seconds: u64::MAX, reach: Reach::default() },
-            ContactMessage::Answer { call: [7; 16], reach: both },
+            ContactMessage::Answer { call: [7; 16], reach: all },
             ContactMessage::Answer { call: [8; 16], reach: most },
         ]
     }
@@ -156,7 +165,7 @@ mod tests {
             let tag = key(&a, a.own(), &[5; 16]).seal(Default::default(), &[], &mut packet[16..]);
             packet.extend_from_slice(&tag);
             if let Some((_, ContactMessage::Answer { reach, .. })) = open(&b, &packet) {
-                prop_assert!(reach.addresses.len() <= MAX_ADDRESSES);
+                prop_assert!(reach.addresses().len() <= MAX_ADDRESSES);
             }
         }
 

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
+use wraith_crypto::NodeId;
 
 use super::hour::hours_to_try;
 use super::packet::{ContactMessage, SALT_LEN, open, seal};
@@ -18,10 +18,12 @@ use super::pair::ContactPair;
 use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
 use super::search_event::SearchEvent;
 use super::stored;
+use crate::Capability;
 use crate::place::{MakeQuestion, MeetingPlace, PlaceError, Reply, Topic};
 use crate::places::Places;
 use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
+use crate::record::slot::Slot;
 use crate::wall_clock::unix_seconds;
 
 /// Interval between attempts at a place. A server allows a burst of thirty attempts, then one every
@@ -45,6 +47,23 @@ pub struct ContactSearch {
 impl fmt::Debug for ContactSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContactSearch").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// A peer to search. It is found as the listener of a pair, by the capability of its ticket, or
+/// both.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchTarget<'a> {
+    /// Searched at all places.
+    pub pair: Option<&'a ContactPair>,
+    /// The peer, and the capability under which it [publishes](crate::record::publish_ticket) its
+    /// addresses.
+    pub ticket: Option<(NodeId, &'a Capability)>,
+}
+
+impl<'a> From<&'a ContactPair> for SearchTarget<'a> {
+    fn from(pair: &'a ContactPair) -> Self {
+        Self { pair: Some(pair), ticket: None }
     }
 }
 
@@ -100,37 +119,44 @@ pub fn search(pair: &ContactPair, places: &Places) -> ContactSearch {
 }
 
 /// Same as [`search`], and sends the caller's addresses to the contact: with each request to a
-/// meeting place, and to record stores after [`ContactSearch::publish_call`]. Must be called in a
-/// tokio runtime.
-pub fn search_with_call(
-    pair: &ContactPair,
+/// meeting place, and to record stores after [`ContactSearch::publish_call`]. The sender of a
+/// ticket is searched at record stores only, and gets nothing. Must be called in a tokio runtime.
+pub fn search_with_call<'a>(
+    target: impl Into<SearchTarget<'a>>,
     places: &Places,
     calling: Option<CallOptions>,
 ) -> ContactSearch {
+    let SearchTarget { pair, ticket } = target.into();
     let (results, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
     let (reach, secret) = match calling {
         Some(CallOptions { reach, punch_secret }) => (Some(Arc::new(reach)), Some(punch_secret)),
         None => (None, None),
     };
-    for place in places.all() {
+    let live =
+        pair.iter().flat_map(|pair| places.all().into_iter().map(move |place| (pair, place)));
+    for (pair, place) in live {
         // A listener on the same network reaches the caller at the packet's source address.
         let reach = reach.clone().filter(|_| !place.caps().broadcast);
-        let search =
-            PlaceSearch { place, pair: pair.clone(), reach, results: results.clone(), last: None };
+        let search = PlaceSearch {
+            place,
+            pair: (*pair).clone(),
+            reach,
+            results: results.clone(),
+            last: None,
+        };
         tasks.spawn(search.run());
     }
-    for store in &places.stores {
-        let secret = secret.map(PunchSecret);
-        tasks.spawn(stored::report_contact(
-            Arc::clone(store),
-            pair.clone(),
-            secret,
-            results.clone(),
-        ));
+    let listener = pair.map(|pair| (Slot::of_listener(pair, pair.peer()), secret.map(PunchSecret)));
+    let sender = ticket.map(|(sender, capability)| (Slot::of_ticket(sender, capability), None));
+    for (slot, secret) in listener.into_iter().chain(sender) {
+        for store in &places.stores {
+            let (store, slot) = (Arc::clone(store), slot.clone());
+            tasks.spawn(stored::report_contact(store, slot, secret, results.clone()));
+        }
     }
-    let (stores, pair) = (places.stores.clone(), pair.clone());
-    let publish = reach.zip(secret).map(|(reach, secret)| {
+    let (stores, pair) = (places.stores.clone(), pair.cloned());
+    let publish = reach.zip(secret).zip(pair).map(|((reach, secret), pair)| {
         Box::new(move || stored::publish_call(&stores, &pair, reach, secret)) as Box<_>
     });
     ContactSearch { found, publish, call: None, _tasks: tasks }
@@ -220,7 +246,7 @@ impl PlaceSearch {
         };
         let is_ours = calls.lock().unwrap_or_else(PoisonError::into_inner).contains(&call);
         if let Some(from) = reply.from {
-            reach.addresses = nearest_first(from, reach.addresses);
+            reach.nearest_first(from);
         }
         let secret = || PunchSecret(*self.pair.punch_secret(&call));
         is_ours.then(|| (reach, self.reach.is_some().then(secret)))
@@ -233,33 +259,5 @@ impl PlaceSearch {
             // Without a receiver this task is about to end.
             let _ = self.results.send(found).await;
         }
-    }
-}
-
-/// Puts the source address of the answer first: the listener is reachable there, even if the
-/// address is not valid elsewhere. The port is that of its first address, at which it listens.
-fn nearest_first(from: SocketAddr, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    if let Some(port) = addresses.first().map(SocketAddr::port) {
-        let mut nearest = from;
-        nearest.set_port(port);
-        addresses.retain(|address| *address != nearest);
-        addresses.insert(0, nearest);
-    }
-    addresses
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_that_answered_comes_first_and_once() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
-        let from = address("10.0.0.1:5555");
-        assert_eq!(nearest_first(from, own.clone()), own);
-        let link_local = nearest_first(address("[fe80::1]:5555"), own.clone());
-        assert_eq!(link_local, [address("[fe80::1]:9"), own[0], own[1]]);
-        assert!(nearest_first(from, Vec::new()).is_empty());
     }
 }

@@ -235,15 +235,14 @@ pub fn publish_call(
     Publication::start(stores, &slot, CALL_REPUBLISH_INTERVAL, &make, &report)
 }
 
-/// The search at one store.
+/// The search for the writer of `slot` at one store.
 pub async fn report_contact(
     store: Arc<dyn RecordStore>,
-    pair: ContactPair,
+    slot: Slot,
     secret: Option<PunchSecret>,
     results: mpsc::Sender<SearchEvent>,
 ) {
     let (reach_sender, mut found) = mpsc::channel::<find::ReachReport>(MAX_WAITING);
-    let slot = Slot::of_listener(&pair, pair.peer());
     let forwarding = async {
         while let Some((place, reach)) = found.recv().await {
             let found = match reach {

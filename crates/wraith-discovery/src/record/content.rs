@@ -1,7 +1,7 @@
 //! Plaintext of a record:
 //!
 //! ```text
-//! kind(1) ‖ written(8) ‖ expires(8) ‖ reach ‖ length(2) ‖ body ‖ zeros
+//! kind(1) ‖ written(8) ‖ expires(8) ‖ reach ‖ length(2) ‖ body ‖ second part of the reach ‖ zeros
 //! ```
 //!
 //! Times are in Unix seconds. This module does not interpret the body.
@@ -68,7 +68,7 @@ impl Content {
             && self.expires - self.written <= MAX_LIFE_SECONDS
     }
 
-    /// Encodes [`CONTENT_LEN`] bytes. Addresses that do not fit beside the body are dropped.
+    /// Encodes [`CONTENT_LEN`] bytes. Ways that do not fit beside the body are dropped.
     ///
     /// # Panics
     /// If the body does not fit, which no body of this crate does.
@@ -78,9 +78,11 @@ impl Content {
         out.extend_from_slice(&self.written.to_be_bytes());
         out.extend_from_slice(&self.expires.to_be_bytes());
         let room = CONTENT_LEN.checked_sub(out.len() + 2 + self.body.len());
-        self.reach.encode(room.expect("bodies leave room"), &mut out);
+        let reach = self.reach.fitted_in_message(room.expect("bodies leave room"));
+        reach.encode(&mut out);
         out.extend_from_slice(&(self.body.len() as u16).to_be_bytes());
         out.extend_from_slice(&self.body);
+        reach.encode_custom(&mut out);
         out.resize(CONTENT_LEN, 0);
         out
     }
@@ -96,12 +98,12 @@ impl Content {
         let (expires, rest) = rest.split_first_chunk()?;
         let (reach, rest) = Reach::decode(rest)?;
         let (len, rest) = rest.split_first_chunk()?;
-        let body = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
+        let (body, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
         Some(Self {
             kind,
             written: u64::from_be_bytes(*written),
             expires: u64::from_be_bytes(*expires),
-            reach,
+            reach: reach.decode_custom(rest),
             body: Zeroizing::new(body.to_vec()),
         })
     }
@@ -116,11 +118,12 @@ mod tests {
     use super::*;
     use crate::reach::MAX_ADDRESSES;
     use crate::relay_addr::RelayAddr;
+    use crate::way::CustomWay;
 
     fn reach(addresses: u16, relays: usize) -> Reach {
         let addresses = (0..addresses).map(|n| SocketAddr::from(([192, 0, 2, 1], n + 1)));
         let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
-        Reach { addresses: addresses.collect(), relays: vec![relay; relays] }
+        Reach::default().with(addresses).with(vec![relay; relays])
     }
 
     fn content(reach: Reach, body: usize) -> Content {
@@ -134,6 +137,7 @@ mod tests {
             content(reach(3, 2), 0),
             content(reach(0, 2), 100),
             content(reach(16, 1), 400),
+            content(reach(2, 1).with([CustomWay::new(300, [7; 40]).unwrap()]), 400),
         ] {
             let bytes = content.encode();
             assert_eq!(bytes.len(), CONTENT_LEN);
@@ -161,7 +165,7 @@ mod tests {
             let mut sealed_right = content(reach(2, 2), 50).encode();
             sealed_right[at] = n;
             if let Some(decoded) = Content::decode(&sealed_right) {
-                prop_assert!(decoded.reach.addresses.len() <= MAX_ADDRESSES);
+                prop_assert!(decoded.reach.addresses().len() <= MAX_ADDRESSES);
             }
         }
     }

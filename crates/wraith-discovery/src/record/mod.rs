@@ -10,7 +10,7 @@
 //! - [`slot`]: keys and seal
 //! - [`publish`]: keeps a record up to date
 //! - [`find`]: searches for a record
-//! - [`ticket`]: finds the sender of a transfer by its ticket, after the sender's addresses changed
+//! - [`ticket`]: publishes the addresses of a sender for the holders of its ticket
 //!
 //! Invariant: a stored value is accepted only if it opens under the slot's key of that hour and is
 //! fresh.
@@ -25,4 +25,4 @@ mod ticket;
 
 pub use lengths::VALUE_LEN;
 pub(crate) use ticket::{REACH_LIFE_SECONDS, REPUBLISH_INTERVAL};
-pub use ticket::{TicketRecord, TicketSearch, find_ticket, publish_ticket};
+pub use ticket::{TicketRecord, publish_ticket};

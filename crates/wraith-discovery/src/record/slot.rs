@@ -109,7 +109,7 @@ mod tests {
     use crate::store::MAX_VALUE_LEN;
 
     fn content() -> Content {
-        let reach = Reach { addresses: vec!["192.0.2.1:9".parse().unwrap()], relays: Vec::new() };
+        let reach = Reach::from(vec!["192.0.2.1:9".parse().unwrap()]);
         Content::new(Kind::Reach, 1000, 600, reach)
     }
 

@@ -1,5 +1,6 @@
-//! Finds the sender of a transfer by its ticket, after the sender's addresses changed. The ticket
-//! is the text with the sender's public key and addresses and the secret of the transfer.
+//! Publishes the addresses of the sender of a transfer for the holders of its ticket, which search
+//! for them after the addresses changed. The ticket is the text with the sender's public key and
+//! addresses and the secret of the transfer.
 //!
 //! The sender publishes a record with its current addresses at every store, under keys derived from
 //! the ticket. Only holders of the ticket can find the record, but every holder could also
@@ -8,17 +9,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use wraith_crypto::NodeId;
 
 use super::content::{Content, Kind};
-use super::find::{ReachReport, report_reach};
 use super::publish::{MakeContent, Publication, Report};
 use super::slot::Slot;
 use crate::Capability;
-use crate::place::{PlaceError, PlaceName};
-use crate::reach::{MakeReach, Reach};
+use crate::reach::MakeReach;
 use crate::store::RecordStore;
 
 /// Interval between republications of an address record. Stores lose some records, and DHT nodes
@@ -26,8 +23,6 @@ use crate::store::RecordStore;
 pub(crate) const REPUBLISH_INTERVAL: Duration = Duration::from_secs(25 * 60);
 /// Lifetime of such a record in seconds: past the next republication, with time for a failed one.
 pub(crate) const REACH_LIFE_SECONDS: u64 = 45 * 60;
-/// Most queued results.
-const MAX_WAITING: usize = 16;
 
 /// Published addresses of a ticket's sender; see [`TicketRecord::withdraw`].
 #[derive(Debug)]
@@ -59,36 +54,5 @@ impl TicketRecord {
     /// expires.
     pub async fn withdraw(self) {
         self.0.withdraw().await;
-    }
-}
-
-/// A running search for the sender of a ticket; drop ends it.
-#[derive(Debug)]
-pub struct TicketSearch {
-    found: mpsc::Receiver<ReachReport>,
-    _tasks: JoinSet<()>,
-}
-
-/// Searches all `stores` for the current addresses of this ticket's sender. Must be called in a
-/// tokio runtime.
-pub fn find_ticket(
-    stores: &[Arc<dyn RecordStore>],
-    sender: NodeId,
-    capability: &Capability,
-) -> TicketSearch {
-    let (tell, found) = mpsc::channel(MAX_WAITING);
-    let mut tasks = JoinSet::new();
-    for store in stores {
-        let slot = Slot::of_ticket(sender, capability);
-        tasks.spawn(report_reach(Arc::clone(store), slot, tell.clone()));
-    }
-    TicketSearch { found, _tasks: tasks }
-}
-
-impl TicketSearch {
-    /// Returns a store's result or error, and all changes; `None` if there is no store.
-    /// Cancel-safe.
-    pub async fn next(&mut self) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
-        self.found.recv().await
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_crypto::SecretIdentity;
+use wraith_discovery::Places;
 use wraith_discovery::contact::{
     CallOptions, ContactEvent, ContactPair, SearchEvent, listen, search, search_with_call,
 };
-use wraith_discovery::{Places, Reach};
 
 use super::support::{PATIENCE, at, loopback, own_network, server};
 
@@ -43,11 +43,9 @@ async fn a_contact_is_found_and_a_stranger_finds_nobody(places: &Places) {
     let mut listener = listen(places, Box::new(|_| vec![address()].into())).await;
     assert_eq!((listener.places(), listener.missing()), (&*places.names(), &[][..]));
     listener.set_contacts(vec![ours.clone()]);
-    let SearchEvent::Found(place, Reach { addresses, .. }, _) = found(&theirs, places).await else {
-        panic!()
-    };
+    let SearchEvent::Found(place, reach, _) = found(&theirs, places).await else { panic!() };
     assert_eq!(place, places.names()[0]);
-    assert!(addresses.contains(&address()), "{addresses:?}");
+    assert!(reach.addresses().contains(&address()), "{reach:?}");
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
     assert_eq!(event, Some(ContactEvent::Called(ours.peer())));
 

@@ -27,10 +27,8 @@ async fn one_at_a_time() -> MutexGuard<'static, ()> {
 const LIFE: Duration = Duration::from_secs(600);
 
 fn reach(n: u16) -> Reach {
-    Reach {
-        addresses: vec![SocketAddr::from(([192, 0, 2, 1], n))],
-        relays: vec![RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap()],
-    }
+    let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
+    Reach::from(vec![SocketAddr::from(([192, 0, 2, 1], n))]).with([relay])
 }
 
 async fn made(places: &Places, side: TicketSide, uses: u32) -> CodeAnnouncement {

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{
-    CallOptions, ContactEvent, ContactListener, ContactPair, SearchEvent, listen, search,
-    search_with_call,
+    CallOptions, ContactEvent, ContactListener, ContactPair, SearchEvent, SearchTarget, listen,
+    search, search_with_call,
 };
-use wraith_discovery::record::{VALUE_LEN, find_ticket, publish_ticket};
+use wraith_discovery::record::{VALUE_LEN, publish_ticket};
 use wraith_discovery::{
     BoxFuture, Capability, PlaceError, PlaceName, Places, Reach, RecordKey, RecordLookup,
     RecordSeed, RecordStore, RelayAddr, StoredRecord,
@@ -138,7 +138,7 @@ fn address(n: u16) -> SocketAddr {
 /// Returns this address and a relay.
 fn reach(address: SocketAddr) -> Reach {
     let relay = RelayAddr::new("relay.example", 443, [5; 32], [6; 16]).unwrap();
-    Reach { addresses: vec![address], relays: vec![relay] }
+    Reach::from(vec![address]).with([relay])
 }
 
 fn found_at(n: u16) -> SearchEvent {
@@ -305,16 +305,18 @@ async fn only_a_ticket_holder_finds_the_senders_present_addresses() {
     let (sender, capability) = (identity(1).node_id(), Capability::from_bytes([1; 16]));
     let make = Box::new(|_| reach(address(3)));
     let record = publish_ticket(&stores, sender, &capability, make);
-    let mut search = find_ticket(&stores, sender, &capability);
-    assert_eq!(search.next().await, Some((PlaceName::Dht, Ok(reach(address(3))))));
-    let mut others = [
-        find_ticket(&stores, NodeId([3; 32]), &capability),
-        find_ticket(&stores, sender, &Capability::from_bytes([2; 16])),
-    ];
+    let find = |sender, capability| {
+        let target = SearchTarget { pair: None, ticket: Some((sender, capability)) };
+        search_with_call(target, &store.places(), None)
+    };
+    let mut search = find(sender, &capability);
+    assert_eq!(search.next().await, Some(found_at(3)));
+    let other = Capability::from_bytes([2; 16]);
+    let mut others = [find(NodeId([3; 32]), &capability), find(sender, &other)];
     for other in &mut others {
         assert!(tokio::time::timeout(PATIENCE, other.next()).await.is_err());
     }
     record.withdraw().await;
-    let mut search = find_ticket(&stores, sender, &capability);
+    let mut search = find(sender, &capability);
     assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
 }

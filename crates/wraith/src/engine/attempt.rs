@@ -10,12 +10,12 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{RETRY_PAUSE, ReconnectWindow, reconnect_error};
+use super::retry::{ReconnectWindow, reconnect_error};
 use super::session::SessionResult;
 use super::task::TaskState;
 use crate::Error;
 use crate::event::{Event, FoundAt};
-use crate::settings::TransferOptions;
+use crate::settings::{RETRY_PAUSE, TransferOptions};
 
 /// One transfer, over as many connections as it takes.
 pub(crate) trait ResumableTransfer: Send {

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::{CODE_LIFE, no_code};
-use crate::node::{Node, reachable_places};
+use crate::node::Node;
+use crate::node_core::reachable_places;
 use crate::paths::SocketPaths;
 
 /// Default lifetime of a code for any number of peers.
@@ -51,7 +52,7 @@ impl Codes {
             true => LongCode::default(),
             false => {
                 let (own, paths, make) = (node.id(), paths.clone(), make(true));
-                LongCode::Pending(AbortOnDrop(node.runtime().spawn(async move {
+                LongCode::Pending(AbortOnDrop(node.core().runtime.spawn(async move {
                     let reach = paths.make_reach();
                     // The stored record contains our observed address.
                     let announcing = announce_long(&places, options, own, make, reach);

@@ -1,5 +1,5 @@
-//! Finds a peer and dials it in parallel at all known addresses, and at all addresses that the
-//! search finds meanwhile. The first connection that proves the peer's key wins.
+//! Finds a peer and dials it in parallel by all known ways, and by all ways that the search finds
+//! meanwhile. The first connection that proves the peer's key wins.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,22 +13,23 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
     CallOptions, ContactPair, ContactSearch, PUNCH_SECRET_LEN, PunchRequest, PunchSecret,
-    SearchEvent, search_with_call,
+    SearchEvent, SearchTarget, search_with_call, usual_port,
 };
-use wraith_discovery::record::{TicketSearch, find_ticket};
-use wraith_discovery::{
-    Backoff, Capability, PlaceError, PlaceName, Places, Reach, RelayAddr, TimeLimit,
-};
-use wraith_relay::RelayError;
-use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
+use wraith_discovery::{Backoff, Capability, PlaceName, Places, Reach, Ticket, TimeLimit, Way};
+use wraith_transport::{Addr, CloseReason, ConnectError, Connection, Endpoint, Role, is_target};
 
 use super::access_keys::AccessKeys;
-use super::retry::{RETRY_PAUSE, reached};
+use super::retry::reached;
+use crate::carrier::ResolveError;
 use crate::error::plain;
 use crate::event::FoundAt;
-use crate::paths::{SocketPaths, is_final};
-use crate::state::ContactAddress;
+use crate::paths::SocketPaths;
+use crate::settings::RETRY_PAUSE;
+use crate::state::{Contact, ContactAddress};
 
+/// If the sender has not answered at its known addresses for this long, a search for new ones
+/// starts.
+const SEARCH_AFTER: Duration = Duration::from_secs(1);
 /// Maximum number of address lists accepted from meeting places, so that a peer with ever-changing
 /// addresses cannot create tasks without end.
 const LISTS_MAX: usize = 8;
@@ -38,15 +39,15 @@ const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 /// How long this side waits for its observed addresses before it stores its record for the peer.
 /// Without them, the record is useless if this side is behind a NAT.
 const OBSERVE_WAIT: Duration = Duration::from_millis(700);
-/// Head start of direct paths: a direct path that is later than a relayed one by less than this
-/// still wins.
+/// Head start of direct paths: a direct path that is later than another one by less than this still
+/// wins.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Maximum number of relays that a peer can make this machine contact.
-const RELAYS_MAX: usize = 4;
-/// Pauses between attempts through a relay. They grow while the relay itself cannot be reached. The
-/// relay limits the number of attempts.
-const RELAY_BACKOFF: Backoff =
+/// Pauses between attempts over a carrier without direct paths. They grow while the carrier itself
+/// cannot be used. A relay limits the number of attempts.
+const CARRIER_BACKOFF: Backoff =
     Backoff::new(Duration::from_secs(2), Duration::from_secs(30)).with_jitter();
+/// Maximum number of ways of a carrier other than UDP that a peer can make this machine dial.
+const WAYS_OF_KIND_MAX: usize = 4;
 
 /// The known facts about where a peer may be.
 #[derive(Debug)]
@@ -54,23 +55,21 @@ pub(crate) struct Dialler {
     /// The local socket and its paths.
     pub paths: SocketPaths,
     pub peer: NodeId,
-    pub access_keys: AccessKeys,
-    /// Addresses that are dialled as they are.
-    pub addresses: Vec<SocketAddr>,
-    /// Relays at which the peer waits.
-    pub relays: Vec<RelayAddr>,
+    access_keys: AccessKeys,
+    /// The known ways to the peer.
+    pub reach: Reach,
     /// The call that the peer stored in the DHT: its request to be dialled while it dials too. Set
     /// if both sides may have to dial.
     pub stored_call: Option<PunchRequest>,
     /// The capability of a ticket: its sender may have published its current addresses under it.
-    pub capability: Option<Capability>,
+    capability: Option<Capability>,
     /// Configured names and addresses with their default ports, resolved anew for each attempt.
-    pub names: Vec<(ContactAddress, u16)>,
+    names: Vec<(ContactAddress, u16)>,
     /// The pair under which the peer is searched at meeting places; `None` disables the search.
-    pub pair: Option<ContactPair>,
+    pair: Option<ContactPair>,
     pub places: Places,
     /// The search starts if the peer has not answered at the known addresses for this long.
-    pub search_after: Duration,
+    search_after: Duration,
 }
 
 /// A peer that was reached.
@@ -98,6 +97,52 @@ enum DialEvent {
 }
 
 impl Dialler {
+    /// Dials the holder of a ticket's secret, at `places` as well if the ticket's ways do not lead
+    /// to it soon. `pair` is what both sides of a transfer share.
+    pub fn of_ticket(
+        paths: SocketPaths,
+        ticket: &Ticket,
+        pair: Option<ContactPair>,
+        places: Places,
+    ) -> Self {
+        Self {
+            paths,
+            peer: ticket.node_id(),
+            access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
+            reach: ticket.reach().clone(),
+            stored_call: None,
+            capability: Some(ticket.capability().clone()),
+            names: Vec::new(),
+            pair,
+            places,
+            search_after: SEARCH_AFTER,
+        }
+    }
+
+    /// Dials a contact where it was met, at the addresses of its user, and at `places`.
+    pub fn of_contact(
+        paths: SocketPaths,
+        contact: &Contact,
+        pair: ContactPair,
+        access_keys: AccessKeys,
+        mut places: Places,
+    ) -> Self {
+        let port = usual_port(contact.node_id);
+        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        Self {
+            paths,
+            peer: contact.node_id,
+            access_keys,
+            reach: contact.seen_at.clone().into(),
+            stored_call: None,
+            capability: None,
+            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
+            pair: Some(pair),
+            places,
+            search_after: Duration::ZERO,
+        }
+    }
+
     /// Dials until a peer proves the key, or until the limit.
     pub async fn dial(&mut self, limit: Option<&mut TimeLimit>) -> Result<Dialled, NotFound> {
         let (event_tx, mut events) = mpsc::unbounded_channel();
@@ -106,7 +151,7 @@ impl Dialler {
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
         let mut seen = None;
-        let mut searching: Option<PeerSearch> = None;
+        let mut searching: Option<ContactSearch> = None;
         let mut may_search = self.can_search();
         let mut changes = self.paths.changes();
         if race.attempts.is_empty() && !may_search {
@@ -124,25 +169,28 @@ impl Dialler {
                         seen = Some(Box::pin(timeout(OBSERVE_WAIT, race.observe())));
                         searching = Some(self.search());
                     }
-                    _ = wait_for(&mut seen), if seen.is_some() => {
+                    _ = async { Some(seen.as_mut()?.await) }, if seen.is_some() => {
                         seen = None;
-                        searching.iter_mut().for_each(PeerSearch::publish_call);
+                        searching.iter_mut().for_each(ContactSearch::publish_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
-                        searching.iter().for_each(PeerSearch::addresses_changed);
+                        searching.iter().for_each(ContactSearch::addresses_changed);
                     }
-                    found = next(&mut searching), if searching.is_some() => match found {
-                        Some(SearchEvent::Found(place, reach, secret)) => {
-                            let what = place.to_string();
-                            tried.insert(what, "it was there, and then not reached".into());
-                            race.dial_found(place, reach, secret);
-                        }
-                        Some(SearchEvent::PlaceFailed(place, why)) => {
-                            tried.insert(place.to_string(), why.to_string());
-                        }
-                        // No place is still searching; the known addresses remain.
-                        None => (searching, may_search) = (None, false),
-                    },
+                    found = async { searching.as_mut()?.next().await }, if searching.is_some() => {
+                        let (place, why) = match found {
+                            Some(SearchEvent::Found(place, reach, secret)) => {
+                                race.dial_found(place.clone(), &reach, secret);
+                                (place, "it was there, and then not reached".to_owned())
+                            }
+                            Some(SearchEvent::PlaceFailed(place, why)) => (place, why.to_string()),
+                            // No place is still searching; the known addresses remain.
+                            None => {
+                                (searching, may_search) = (None, false);
+                                continue;
+                            }
+                        };
+                        tried.insert(place.to_string(), why);
+                    }
                 }
             }
         };
@@ -168,43 +216,38 @@ impl Dialler {
     }
 
     /// Starts a search at all places where the peer may have stored a record, and stores our own.
-    fn search(&self) -> PeerSearch {
+    fn search(&self) -> ContactSearch {
         let mut punch_secret = [0; PUNCH_SECRET_LEN];
         let calling = getrandom::fill(&mut punch_secret)
             .is_ok()
             .then(|| CallOptions { reach: self.paths.make_reach(), punch_secret });
-        let by_pair = self.pair.as_ref().map(|pair| search_with_call(pair, &self.places, calling));
-        let by_ticket = self
-            .capability
-            .as_ref()
-            .map(|capability| find_ticket(&self.places.stores, self.peer, capability));
-        PeerSearch { by_pair, by_ticket }
+        let ticket = self.capability.as_ref().map(|capability| (self.peer, capability));
+        let target = SearchTarget { pair: self.pair.as_ref(), ticket };
+        search_with_call(target, &self.places, calling)
     }
 
     /// Dials the known targets. Returns all of them, each with "no answer" as its preliminary
     /// result.
     fn dial_known(&self, race: &mut DialRace) -> BTreeMap<String, String> {
-        let mut tried = BTreeMap::new();
+        let mut tried: BTreeMap<String, String> = BTreeMap::new();
         let at = FoundAt::Address;
+        let mut no_answer = |what: String| drop(tried.insert(what, "no answer".to_owned()));
         if race.paths.allows_direct() {
-            for address in &self.addresses {
-                tried.insert(address.to_string(), "no answer".to_owned());
-            }
-            race.dial(at.clone(), self.addresses.clone());
+            let addresses = self.reach.addresses();
+            addresses.iter().for_each(|address| no_answer(address.to_string()));
+            race.dial_addresses(at.clone(), addresses);
             for (name, port) in &self.names {
-                tried.insert(name.to_string(), "no answer".to_owned());
+                no_answer(name.to_string());
                 race.dial_name(name.clone(), *port);
             }
             if let Some(call) = &self.stored_call {
-                let begins_later = false;
-                let addresses = call.reach.addresses.clone();
-                race.punch(at.clone(), addresses, call.punch_secret, begins_later);
+                race.punch(at.clone(), call.reach.addresses(), call.punch_secret, false);
             }
         }
-        let calls = self.stored_call.iter().flat_map(|call| &call.reach.relays);
-        for relay in self.relays.iter().chain(calls) {
-            if race.dial_relay(at.clone(), relay) {
-                tried.insert(format!("relay {relay}"), "no answer".to_owned());
+        let call = self.stored_call.iter().flat_map(|call| call.reach.ways());
+        for way in self.reach.ways().iter().chain(call) {
+            if way.ip().is_none() && race.dial_way(at.clone(), way) {
+                no_answer(way.to_string());
             }
         }
         if self.pair.is_some() {
@@ -215,70 +258,6 @@ impl Dialler {
         }
         tried
     }
-}
-
-/// The running searches for a peer.
-struct PeerSearch {
-    by_pair: Option<ContactSearch>,
-    by_ticket: Option<TicketSearch>,
-}
-
-impl PeerSearch {
-    /// Returns the next result; `None` when all searches are over.
-    async fn next(&mut self) -> Option<SearchEvent> {
-        loop {
-            let Self { by_pair, by_ticket } = self;
-            tokio::select! {
-                found = next_of(by_pair), if by_pair.is_some() => match found {
-                    Some(found) => return Some(found),
-                    None => self.by_pair = None,
-                },
-                found = next_of_ticket(by_ticket), if by_ticket.is_some() => match found {
-                    Some((place, Ok(reach))) => return Some(SearchEvent::Found(place, reach, None)),
-                    Some((place, Err(why))) => return Some(SearchEvent::PlaceFailed(place, why)),
-                    None => self.by_ticket = None,
-                },
-                else => return None,
-            }
-        }
-    }
-
-    /// Stores a call for the peer: a record with our addresses, which asks the peer to dial us.
-    fn publish_call(&mut self) {
-        self.by_pair.iter_mut().for_each(ContactSearch::publish_call);
-    }
-
-    /// Updates our stored records.
-    fn addresses_changed(&self) {
-        self.by_pair.iter().for_each(ContactSearch::addresses_changed);
-    }
-
-    async fn close(self) {
-        if let Some(search) = self.by_pair {
-            search.close().await;
-        }
-    }
-}
-
-async fn next_of(search: &mut Option<ContactSearch>) -> Option<SearchEvent> {
-    search.as_mut()?.next().await
-}
-
-async fn next_of_ticket(
-    search: &mut Option<TicketSearch>,
-) -> Option<(PlaceName, Result<Reach, PlaceError>)> {
-    search.as_mut()?.next().await
-}
-
-async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next(searching: &mut Option<PeerSearch>) -> Option<SearchEvent> {
-    searching.as_mut()?.next().await
 }
 
 /// Returns the result of the first attempt that yields one; waits for ever if none does.
@@ -303,7 +282,8 @@ struct DialRace {
     attempts: JoinSet<Option<Dialled>>,
     /// Address lists from meeting places, and the tasks that dial them.
     lists: Vec<(Vec<SocketAddr>, Option<AbortHandle>)>,
-    relays: Vec<RelayAddr>,
+    /// The ways other than addresses that are being dialled.
+    ways: Vec<Way>,
     /// Punch secrets, each with the channel for further addresses of the peer.
     punches: Vec<(PunchSecret, UnboundedSender<Vec<SocketAddr>>)>,
     /// Places that store records. A peer found there starts punching only when it finds our record.
@@ -319,7 +299,7 @@ impl DialRace {
             event_tx,
             attempts: JoinSet::new(),
             lists: Vec::new(),
-            relays: Vec::new(),
+            ways: Vec::new(),
             punches: Vec::new(),
             stores: of.places.store_names(),
         }
@@ -338,19 +318,20 @@ impl DialRace {
         seen
     }
 
-    /// Tries all targets of a found peer.
-    fn dial_found(&mut self, place: PlaceName, mut reach: Reach, secret: Option<PunchSecret>) {
+    /// Tries all ways to a found peer.
+    fn dial_found(&mut self, place: PlaceName, reach: &Reach, secret: Option<PunchSecret>) {
         let begins_later = self.stores.contains(&place);
         let at = FoundAt::Place(place);
-        reach.addresses.truncate(ADDRESSES_MAX);
         if self.paths.allows_direct() {
+            let mut addresses = reach.addresses();
+            addresses.truncate(ADDRESSES_MAX);
             if let Some(PunchSecret(secret)) = secret {
-                self.punch(at.clone(), reach.addresses.clone(), secret, begins_later);
+                self.punch(at.clone(), addresses.clone(), secret, begins_later);
             }
-            self.dial_list(at.clone(), reach.addresses);
+            self.dial_list(at.clone(), addresses);
         }
-        for relay in &reach.relays {
-            self.dial_relay(at.clone(), relay);
+        for way in reach.ways().iter().filter(|way| way.ip().is_none()) {
+            self.dial_way(at.clone(), way);
         }
     }
 
@@ -364,53 +345,97 @@ impl DialRace {
             let (_, oldest) = self.lists.remove(0);
             oldest.iter().for_each(AbortHandle::abort);
         }
-        let dialling = self.dial(at, list.clone());
+        let dialling = self.dial_addresses(at, list.clone());
         self.lists.push((list, dialling));
     }
 
-    /// Dials these addresses repeatedly.
-    fn dial(&mut self, at: FoundAt, mut addresses: Vec<SocketAddr>) -> Option<AbortHandle> {
-        // Multicast and similar addresses are never dialled, from any source.
-        addresses.retain(|address| is_target(*address));
-        if addresses.is_empty() {
-            return None;
+    /// Dials these addresses together. Multicast and similar ones are never dialled, from any
+    /// source.
+    fn dial_addresses(&mut self, at: FoundAt, addresses: Vec<SocketAddr>) -> Option<AbortHandle> {
+        let hosts = addresses.into_iter().filter(|address| is_target(*address));
+        self.dial_ways(at, hosts.map(Way::Ip).collect())
+    }
+
+    /// Dials a way of a carrier other than UDP. Returns false if that was done before, is not
+    /// allowed, or needs a carrier that this node does not have.
+    fn dial_way(&mut self, at: FoundAt, way: &Way) -> bool {
+        let of_kind = self.ways.iter().filter(|known| known.kind() == way.kind()).count();
+        if self.ways.contains(way) || of_kind >= WAYS_OF_KIND_MAX {
+            return false;
         }
-        let (endpoint, peer, event_tx) =
-            (self.paths.endpoint().clone(), self.peer, self.event_tx.clone());
-        let access_keys = self.access_keys.clone();
+        let dialling = self.dial_ways(at, vec![way.clone()]);
+        self.ways.extend(dialling.is_some().then(|| way.clone()));
+        dialling.is_some()
+    }
+
+    /// Dials ways of one carrier together, after its delay in favour of direct paths.
+    fn dial_ways(&mut self, at: FoundAt, mut ways: Vec<Way>) -> Option<AbortHandle> {
+        let carrier = self.paths.carrier(ways.first()?.kind())?;
+        let (retry, delay) = match carrier.is_direct() {
+            true => (Backoff::new(RETRY_PAUSE, RETRY_PAUSE), Duration::ZERO),
+            false if self.paths.allows_direct() => (CARRIER_BACKOFF, HEAD_START),
+            false => (CARRIER_BACKOFF, Duration::ZERO),
+        };
+        let begin = Instant::now() + delay;
+        let attempt = self.attempt(at);
         Some(self.attempts.spawn(async move {
-            loop {
-                match access_keys.connect(&endpoint, &addresses, peer).await {
-                    Ok(connection) => return Some(Dialled { connection, at }),
-                    Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
+            let mut backoff = retry;
+            while !ways.is_empty() {
+                let (mut to, mut lasting) = (Vec::new(), Vec::new());
+                let mut is_usable = false;
+                for way in ways {
+                    let resolved = carrier.resolve(&way).await;
+                    is_usable |= !matches!(resolved, Err(ResolveError::Unavailable(_)));
+                    if let Err(why) = &resolved {
+                        attempt.report(DialEvent::Failed(way.to_string(), why.to_string()));
+                    }
+                    if !matches!(resolved, Err(ResolveError::Final(_))) {
+                        lasting.push(way);
+                    }
+                    to.extend(resolved);
                 }
-                sleep(RETRY_PAUSE).await;
+                ways = lasting;
+                if !to.is_empty() {
+                    sleep_until(begin).await;
+                    if let Some(dialled) = attempt.connect(&to).await {
+                        return Some(dialled);
+                    }
+                }
+                if is_usable {
+                    backoff = retry;
+                }
+                backoff.wait().await;
             }
+            None
         }))
     }
 
     /// Dials the addresses of a name and resolves it again for each attempt, because they may
     /// change.
     fn dial_name(&mut self, name: ContactAddress, port: u16) {
-        let (endpoint, peer, event_tx) =
-            (self.paths.endpoint().clone(), self.peer, self.event_tx.clone());
-        let access_keys = self.access_keys.clone();
+        let attempt = self.attempt(FoundAt::Address);
         self.attempts.spawn(async move {
             loop {
                 match resolve(&name, port).await {
-                    Ok(addresses) => match access_keys.connect(&endpoint, &addresses, peer).await {
-                        Ok(connection) => {
-                            return Some(Dialled { connection, at: FoundAt::Address });
+                    Ok(addresses) => {
+                        if let Some(dialled) = attempt.connect(&addresses).await {
+                            return Some(dialled);
                         }
-                        Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
-                    },
+                    }
                     Err(error) => {
-                        drop(event_tx.send(DialEvent::Failed(name.to_string(), plain(&error))))
+                        attempt.report(DialEvent::Failed(name.to_string(), plain(&error)));
                     }
                 }
                 sleep(RETRY_PAUSE).await;
             }
         });
+    }
+
+    /// Returns what a task of this race needs.
+    fn attempt(&self, at: FoundAt) -> DialAttempt {
+        let endpoint = self.paths.endpoint().clone();
+        let (access_keys, event_tx) = (self.access_keys.clone(), self.event_tx.clone());
+        DialAttempt { endpoint, peer: self.peer, access_keys, event_tx, at }
     }
 
     /// Opens our NAT while the peer opens its own, at the same time or later. Then dials the
@@ -435,76 +460,50 @@ impl DialRace {
         }
         let (add, mut more) = mpsc::unbounded_channel();
         self.punches.push((PunchSecret(secret), add));
-        let (paths, peer, event_tx) = (self.paths.clone(), self.peer, self.event_tx.clone());
-        let access_keys = self.access_keys.clone();
+        let (paths, attempt) = (self.paths.clone(), self.attempt(at));
         self.attempts.spawn(async move {
             let best = match begins_later {
                 true => loop {
-                    let best = paths.wait_for_punch(secret, addresses.clone(), &mut more).await;
+                    let best = paths
+                        .punch(secret, Role::Initiator, addresses.clone(), Some(&mut more))
+                        .await;
                     if let Some(best) = best {
                         break best;
                     }
                     sleep(RETRY_PAUSE).await;
                 },
-                false => paths.punch(secret, Role::Initiator, addresses).await?,
+                false => paths.punch(secret, Role::Initiator, addresses, None).await?,
             };
-            match access_keys.connect(paths.endpoint(), &[best], peer).await {
-                Ok(connection) => return Some(Dialled { connection, at }),
-                Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
-            }
-            None
+            attempt.connect(&[best]).await
         });
-    }
-
-    /// Dials through a relay, after a delay in favour of direct paths. Returns false if that was
-    /// done before, or is not allowed.
-    fn dial_relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
-        let is_new = !self.relays.contains(relay) && self.relays.len() < RELAYS_MAX;
-        if !is_new || !self.paths.allows_relays() {
-            return false;
-        }
-        self.relays.push(relay.clone());
-        let (paths, relay) = (self.paths.clone(), relay.clone());
-        let (peer, event_tx, access_keys) =
-            (self.peer, self.event_tx.clone(), self.access_keys.clone());
-        let begin = Instant::now();
-        let head_start = if paths.allows_direct() { HEAD_START } else { Duration::ZERO };
-        self.attempts.spawn(async move {
-            let mut backoff = RELAY_BACKOFF;
-            loop {
-                match paths.dial_relay(&relay).await {
-                    Ok(addr) => {
-                        backoff = RELAY_BACKOFF;
-                        sleep_until(begin + head_start).await;
-                        match access_keys.connect(paths.endpoint(), &[addr], peer).await {
-                            Ok(connection) => return Some(Dialled { connection, at }),
-                            Err(error) => drop(event_tx.send(DialEvent::NoAnswer(error))),
-                        }
-                    }
-                    Err(why) => {
-                        drop(
-                            event_tx
-                                .send(DialEvent::Failed(format!("relay {relay}"), why.to_string())),
-                        );
-                        if is_final(&why) {
-                            return None;
-                        }
-                        if answers(&why) {
-                            backoff = RELAY_BACKOFF;
-                        }
-                    }
-                }
-                backoff.wait().await;
-            }
-        });
-        true
     }
 }
 
-/// Returns whether the relay answered. It is then asked at a steady pace, because the peer may come
-/// back at any time.
-fn answers(why: &RelayError) -> bool {
-    !matches!(why, RelayError::Unreachable(_) | RelayError::Timeout | RelayError::Protocol)
+/// What a task of a race needs to connect to the peer.
+struct DialAttempt {
+    endpoint: Endpoint,
+    peer: NodeId,
+    access_keys: AccessKeys,
+    event_tx: UnboundedSender<DialEvent>,
+    at: FoundAt,
+}
+
+impl DialAttempt {
+    /// Connects to one of these addresses; reports the failure.
+    async fn connect<A: Clone + Into<Addr>>(&self, addresses: &[A]) -> Option<Dialled> {
+        match self.access_keys.connect(&self.endpoint, addresses, self.peer).await {
+            Ok(connection) => Some(Dialled { connection, at: self.at.clone() }),
+            Err(error) => {
+                self.report(DialEvent::NoAnswer(error));
+                None
+            }
+        }
+    }
+
+    fn report(&self, event: DialEvent) {
+        // Without a receiver, this task is about to end.
+        let _ = self.event_tx.send(event);
+    }
 }
 
 /// Resolves a name; an IP address needs no lookup.
@@ -521,13 +520,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unreachable_relay_is_tried_ever_more_rarely_and_one_that_answers_steadily() {
-        let mut backoff = RELAY_BACKOFF;
+    fn an_unusable_carrier_is_tried_ever_more_rarely() {
+        let mut backoff = CARRIER_BACKOFF;
         let pauses: Vec<_> = (0..6).map(|_| backoff.failed(Instant::now())).collect();
         assert!(pauses[0] < Duration::from_secs(3) && pauses[..5].is_sorted(), "{pauses:?}");
         assert!(pauses[4..].iter().all(|pause| pause.as_secs() >= 30), "{pauses:?}");
-        assert!(!answers(&RelayError::Timeout) && !answers(&RelayError::Protocol));
-        assert!(answers(&RelayError::Refused(wraith_relay::Refusal::NoMailbox)));
     }
 
     #[tokio::test]

@@ -9,10 +9,6 @@ use wraith_transfer::TransferError;
 
 use crate::error::{Cause, Error, ErrorKind};
 
-/// Pause between two attempts to reach a peer that is unreachable (no route, no interface) or that
-/// left.
-pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
-
 /// Returns the final error of a transfer whose lost peer did not return in time.
 pub(crate) fn reconnect_error(error: TransferError, reconnect: Duration) -> Error {
     if !matches!(error, TransferError::NetworkLost { .. }) {

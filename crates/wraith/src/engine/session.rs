@@ -17,8 +17,8 @@ use wraith_transfer::{
 };
 use wraith_transport::Connection;
 
-use super::task::CANCEL_WAIT;
 use crate::event_publisher::EventPublisher;
+use crate::node_core::CANCEL_WAIT;
 use crate::state::ReceiptWriter;
 
 /// Stops a transfer at any point and notifies the peer. Before its streams are open, only closing

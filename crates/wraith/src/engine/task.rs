@@ -7,7 +7,6 @@
 //! - No `Drop` in this module spawns, blocks or needs a runtime.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -17,71 +16,10 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Observer;
 use crate::event_publisher::{EventPublisher, Events};
 use crate::node::Node;
+use crate::node_core::{CANCEL_WAIT, NodeTasks};
 use crate::progress::{Meter, ProgressReader};
 
-/// How long a cancelled operation may take to notify its peers and store its data. After that, the
-/// wait ends, but the shutdown continues.
-pub(crate) const CANCEL_WAIT: Duration = Duration::from_secs(5);
-
 type Outcome<R> = Option<Result<Arc<R>, Error>>;
-
-/// The tasks of a node, or of all nodes of a group.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct NodeTasks {
-    /// Parent of the tokens of all tasks.
-    token: CancellationToken,
-    running: watch::Sender<usize>,
-    /// The counter of the node's group.
-    running_in_group: Option<watch::Sender<usize>>,
-}
-
-impl NodeTasks {
-    /// Returns the tasks of a new node in this group.
-    pub fn new_member(&self) -> Self {
-        Self {
-            token: self.token.child_token(),
-            running: watch::Sender::default(),
-            running_in_group: Some(self.running.clone()),
-        }
-    }
-
-    /// Returns the token that is cancelled when the node is closed.
-    pub fn token(&self) -> &CancellationToken {
-        &self.token
-    }
-
-    /// Cancels all tasks, also later ones, and waits for their ends.
-    pub async fn close(&self) {
-        self.token.cancel();
-        let mut running = self.running.subscribe();
-        // This side keeps the channel open.
-        let ended = running.wait_for(|running| *running == 0);
-        let _ = tokio::time::timeout(CANCEL_WAIT, ended).await;
-    }
-
-    fn begin(&self) -> CountedTask {
-        let counters: Vec<_> =
-            self.running_in_group.iter().chain([&self.running]).cloned().collect();
-        for counter in &counters {
-            counter.send_modify(|running| *running += 1);
-        }
-        CountedTask(counters)
-    }
-}
-
-/// One of the running tasks of a node, in the counters of its group and of the node.
-///
-/// Invariant: the group's counter falls last. Once it is 0, no task wakes a waiter of a node any
-/// more.
-struct CountedTask(Vec<watch::Sender<usize>>);
-
-impl Drop for CountedTask {
-    fn drop(&mut self) {
-        for counter in self.0.iter().rev() {
-            counter.send_modify(|running| *running -= 1);
-        }
-    }
-}
 
 /// State shared by the work and its handle.
 #[derive(Clone, Debug)]
@@ -98,7 +36,7 @@ impl TaskState {
         Self {
             publisher: Arc::new(publisher),
             meter: Arc::default(),
-            token: tasks.token.child_token(),
+            token: tasks.token().child_token(),
             tasks,
         }
     }

@@ -122,7 +122,7 @@ impl FetchBuilder {
     fn start(self, consent: Consent) -> Transfer {
         let Self { node, source, target, settings, observer } = self;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let work = run(node, source, target, settings, consent, shared.clone());
         Transfer(Task::spawn(&runtime, shared, work))
     }

@@ -13,7 +13,6 @@ use wraith_transport::{Connection, Door};
 
 use super::job::FetchJob;
 use super::source::{Source, Target, decode_delivered_ticket};
-use crate::engine::access_keys::AccessKeys;
 use crate::engine::attempt::{self, ResumableTransfer};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
@@ -25,15 +24,10 @@ use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::join_code::join_once;
 use crate::node::Node;
-use crate::paths::addresses::nearest_first;
 use crate::paths::{Binding, SocketPaths};
 use crate::report::FetchSummary;
 use crate::settings::{FetchSettings, time_to_find};
 use crate::state::{OtherReceiver, ReceiverRecord, SavedTicket};
-
-/// If the sender has not answered at its known addresses for this long, a search for new ones
-/// starts.
-const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
 /// Poll interval for whether another process with the same identity has accepted the offer.
 const ACCEPT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -50,7 +44,7 @@ pub(super) async fn run(
     consent: Consent,
     shared: TaskState,
 ) -> Result<FetchSummary, Error> {
-    let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
+    let paths = node.open_paths(Binding::Dialling, Door::default())?;
     let found = tokio::select! {
         found = resolve(&node, source, settings.transfer.timeout, &shared.publisher, &paths) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
@@ -60,22 +54,12 @@ pub(super) async fn run(
         let message = "this ticket is of a service of a program, not of an offer: connect to it";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    check_suites(ticket.suites(), node.packet_suites())?;
+    check_suites(ticket.suites(), node.core().policy.packet_suites())?;
     let may_fetch_again = saved.as_ref().is_some_and(SavedTicket::is_for_several);
     let own = node.identity();
-    let dialler = Dialler {
-        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        paths: paths.clone(),
-        peer: ticket.node_id(),
-        addresses: ticket.addresses().to_vec(),
-        relays: ticket.relays().to_vec(),
-        stored_call,
-        capability: Some(ticket.capability().clone()),
-        names: Vec::new(),
-        pair: ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
-        places: node.places().clone(),
-        search_after: SEARCH_AFTER,
-    };
+    let pair = ContactPair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok();
+    let mut dialler = Dialler::of_ticket(paths.clone(), &ticket, pair, node.places().clone());
+    dialler.stored_call = stored_call;
     let mut options = settings.transfer;
     options.timeout = Some(time_to_find(options.timeout, !dialler.places.stores.is_empty()));
     let receiving = Arc::new(ReceiverRecord::of(node.state(), &ticket));
@@ -89,7 +73,7 @@ pub(super) async fn run(
     let into = target.to_string();
     let fetching = FetchAttempt {
         node: node.clone(),
-        addresses: dialler.addresses.clone(),
+        addresses: dialler.reach.addresses(),
         job: FetchJob {
             secret: ticket.capability().clone(),
             target,
@@ -204,7 +188,7 @@ async fn resolve(
     let met = join_once(node, &code, None, timeout, publisher, paths).await?;
     publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     let ticket = decode_delivered_ticket(&met.ticket)?;
-    let ticket = nearest_first(&ticket, met.from);
+    let ticket = ticket.met_at(met.from);
     let saved = Some(store_ticket(node, &code, &ticket, publisher));
     Ok(ResolvedSource { ticket, saved, stored_call: met.punch_request })
 }
@@ -311,9 +295,11 @@ impl ResumableTransfer for FetchAttempt {
 
     fn not_found_error(&self, why: NotFound) -> Error {
         let mut tried: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
-        // The results for relays are more useful than the fact that they were tried.
-        let relays = why.tried.iter().filter(|(what, _)| what.starts_with("relay "));
-        tried.extend(relays.map(|(what, why)| format!("{what}: {why}")));
+        // The results for relays and other carriers are more useful than the fact that they were
+        // tried.
+        let is_way = |what: &str| what.starts_with("relay ") || what.starts_with("carrier ");
+        let others = why.tried.iter().filter(|(what, _)| is_way(what));
+        tried.extend(others.map(|(what, why)| format!("{what}: {why}")));
         let error = match (tried.is_empty(), &why.error) {
             (true, _) => "the ticket names no address and no relay that may be used".to_owned(),
             (false, error) => format!("{error} ({})", tried.join(", ")),

@@ -161,12 +161,12 @@ impl ListenBuilder {
         let door = Door {
             access_keys: allowlist.access_keys(),
             admitted: allowlist.admitted(),
-            handshake_log: node.handshake_log(),
+            handshake_log: node.core().handshake_log(),
             connections_max: CONNECTIONS_MAX,
             ..Door::default()
         };
         let binding = bind.map_or(Binding::Accepting { port: None }, Binding::Own);
-        let paths = SocketPaths::open(&node, binding, door)?;
+        let paths = node.open_paths(binding, door)?;
         let shared = TaskState::new(&node, EventPublisher::new(observer));
         paths.accept_callers(&shared.publisher, RelayReports::Refusals);
         let bound = paths.endpoint().local_addr();
@@ -183,7 +183,7 @@ impl ListenBuilder {
             other: None,
             task: None,
         };
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let publisher = Arc::clone(&shared.publisher);
         let receiving = ReceiverRecord::listener(node.state());
         let other = receiving.other();
@@ -449,7 +449,7 @@ impl ListenerRole {
             let _ = left.send(id);
             result
         };
-        Some((id, Task::spawn(self.context.node().runtime(), shared, work)))
+        Some((id, Task::spawn(&self.context.node().core().runtime, shared, work)))
     }
 
     fn contacts_changed(&mut self) {

@@ -12,11 +12,13 @@ use wraith_transport::Algorithm;
 use wraith_transport::congestion::ControllerFactory;
 use wraith_transport::qlog::SinkFactory;
 
+use super::pool::{IDLE, Pool};
 use super::{Congestion, Inner, Node, NodeGroup};
+use crate::carrier::CarrierFactory;
 use crate::error::{Error, ErrorKind};
-use crate::paths::{PathSettings, PeerRelays, Proxies, RelayServer, SharedSockets};
+use crate::node_core::{NodeCore, PathSettings, PeerRelays, Proxies, RelayServer};
+use crate::paths::SharedSockets;
 use crate::route::Routes;
-use crate::service::{IDLE, Pool};
 use crate::state::{DhtNodes, SpentCodes, StateDir};
 
 /// Configures a [`Node`].
@@ -27,6 +29,7 @@ pub struct NodeBuilder {
     state: Option<StateDir>,
     places: Places,
     dht_bootstrap: Option<Vec<String>>,
+    carriers: Vec<Arc<dyn CarrierFactory>>,
     paths: PathSettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     policy: Policy,
@@ -94,6 +97,13 @@ impl NodeBuilder {
     /// Also waits at this relay, and uses it if no direct path works.
     pub fn relay(mut self, relay: RelayServer) -> Self {
         self.paths.relays.push(relay);
+        self
+    }
+
+    /// Also reaches peers, and is reachable, over this carrier: a transport besides UDP and relays.
+    /// [`relay_only`](Self::relay_only) turns it off.
+    pub fn carrier(mut self, carrier: Arc<dyn CarrierFactory>) -> Self {
+        self.carriers.push(carrier);
         self
     }
 
@@ -208,27 +218,30 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { mut places, paths, congestion, policy, qlog, group, .. } = self;
+        let Self { mut places, paths, carriers, congestion, policy, qlog, group, .. } = self;
         places.connect.get_or_insert_with(|| paths.proxies.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
-        let routes = Routes::default();
-        Ok(Node(Arc::new(Inner {
+        let core = NodeCore {
             identity,
             state,
-            spent_codes,
             places,
             dht,
+            carriers,
             paths,
-            routes,
+            routes: Routes::default(),
             congestion,
             policy,
             qlog,
             runtime,
+        };
+        Ok(Node(Arc::new(Inner {
+            core: Arc::new(core),
+            spent_codes,
             tasks: group.0.new_member(),
-            shared_sockets: SharedSockets::default(),
+            sockets: SharedSockets::default(),
             pool: Pool::new(self.idle_connections.unwrap_or(IDLE)),
         })))
     }

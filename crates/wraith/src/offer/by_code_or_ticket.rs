@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
 use crate::join_code::{join_once, no_place};
-use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use crate::node::Node;
+use crate::node_core::{ANY_ADDRESS, reachable_places};
 use crate::paths::SocketPaths;
 use crate::paths::addresses::left_out;
 use crate::payload::Payload;
@@ -81,7 +82,7 @@ impl OfferBuilder {
         let capability = unfinished.capability().clone();
         let made = code.as_ref().or(long_code.announcement());
         let shown = PublishedOffer {
-            addresses: ticket.addresses().to_vec(),
+            addresses: ticket.addresses(),
             left_out: if paths.allows_direct() { left_out(&ticket, bound) } else { Vec::new() },
             code: made.map(|code| code.code().clone()),
             places: made.map(|code| code.places().to_vec()).unwrap_or_default(),
@@ -98,7 +99,7 @@ impl OfferBuilder {
         let own = node.identity().clone();
         let mut rediscovery = Rediscovery::new(own, capability, places.clone(), paths.clone());
         let parallel = node.parallel_to_send(settings.transfer.connections, bound.ip());
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let theirs = shared.clone();
         let stores = Some(places.stores.clone()).filter(|stores| is_shown && !stores.is_empty());
         let remembering = node.clone();
@@ -157,7 +158,7 @@ async fn deliver_ticket(
     let timeout = settings.transfer.timeout;
     let met = join_once(node, code, Some(make), timeout, &shared.publisher, paths).await?;
     if let Some(call) = met.punch_request {
-        paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+        paths.punch_for_caller(call.punch_secret, call.reach.addresses());
     }
     shared.publisher.publish(Event::PeerFound(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {

@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 use crate::engine::task::TaskState;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::node::{KeyHistory, Node};
+use crate::node::Node;
+use crate::node_core::KeyHistory;
 use crate::paths::{Binding, RelayReports, SocketPaths};
 use crate::payload::Payload;
 use crate::state::{Recipient, StateError, StateErrorKind, UnfinishedSend};
@@ -40,14 +41,14 @@ impl PreparedOffer {
         };
         paths.accept_callers(&shared.publisher, reports);
         let bound = paths.endpoint().local_addr();
-        let addresses = paths.addresses(None);
-        if addresses.is_empty() && paths.allows_direct() {
+        let reach = paths.reach(None);
+        if reach.is_empty() && paths.allows_direct() {
             let message = "this machine has no address at which a receiver could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         store_offer(&unfinished, bound.port(), shared);
-        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses)
-            .with_suites(node.packet_suites());
+        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), reach)
+            .with_suites(node.core().policy.packet_suites());
         Ok(Self { unfinished: Arc::new(unfinished), paths, ticket })
     }
 
@@ -61,7 +62,7 @@ impl PreparedOffer {
     /// shown.
     pub async fn complete_ticket(&mut self) {
         self.paths.wait_until_ready().await;
-        self.ticket = self.paths.with_reach(&self.ticket, None);
+        self.ticket = self.ticket.at(self.paths.reach(None));
     }
 
     /// Returns the function that builds the ticket for a receiver that proved the words of a code.
@@ -82,7 +83,7 @@ impl PreparedOffer {
             }
             is_admitted.then(|| {
                 let seen = seen.filter(|_| includes_observed);
-                Zeroizing::new(paths.with_reach(&ticket, seen).encode())
+                Zeroizing::new(ticket.at(paths.reach(seen)).encode())
             })
         })
     }
@@ -99,7 +100,7 @@ fn open_again(
     let earlier = unfinished.port();
     let history = if earlier.is_none() { KeyHistory::New } else { KeyHistory::Used };
     let open =
-        |binding| SocketPaths::open(node, binding, node.door(vec![access_key.clone()], history));
+        |binding| node.open_paths(binding, node.core().door(vec![access_key.clone()], history));
     let Some(address) = own_socket else { return open(Binding::Accepting { port: earlier }) };
     if let (0, Some(port)) = (address.port(), earlier)
         && let Ok(paths) = open(Binding::Own(SocketAddr::new(address.ip(), port)))

@@ -1,11 +1,10 @@
 //! Offers to a contact: dials the contact, over as many connections as the transfer takes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
-use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, PlaceName, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
@@ -24,8 +23,9 @@ use crate::engine::task::{Task, TaskState};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
 use crate::event_publisher::EventPublisher;
-use crate::node::{ANY_ADDRESS, Node};
-use crate::paths::{Binding, SocketPaths};
+use crate::node::Node;
+use crate::node_core::ANY_ADDRESS;
+use crate::paths::Binding;
 use crate::payload::Payload;
 use crate::report::OfferSummary;
 use crate::settings::{SendSettings, time_to_find};
@@ -49,28 +49,15 @@ impl OfferBuilder {
             true => Binding::Own(bind.unwrap_or(ANY_ADDRESS)),
             false => Binding::Dialling,
         };
-        let paths = SocketPaths::open(&node, binding, Door::default())?;
+        let paths = node.open_paths(binding, Door::default())?;
         let port = paths.endpoint().local_addr().port();
         // Lets the same offer resume after a crash. Nothing dials this port.
         store_offer(&unfinished, port, &shared);
-        let mut places = node.places().clone();
-        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        let places = node.places().clone();
         let timeout = &mut settings.transfer.timeout;
         *timeout = Some(time_to_find(*timeout, !places.stores.is_empty()));
-        let port = usual_port(contact.node_id);
-        let dialler = Dialler {
-            paths,
-            peer: contact.node_id,
-            access_keys: AccessKeys::of_contact(&pair),
-            addresses: contact.seen_at.clone(),
-            relays: Vec::new(),
-            stored_call: None,
-            capability: None,
-            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
-            pair: Some(pair),
-            places,
-            search_after: Duration::ZERO,
-        };
+        let access_keys = AccessKeys::of_contact(&pair);
+        let dialler = Dialler::of_contact(paths, &contact, pair, access_keys, places);
         let sending = ContactTransfer {
             name: contact.name.to_string(),
             payload,
@@ -82,7 +69,7 @@ impl OfferBuilder {
             settings,
             shared: shared.clone(),
         };
-        let runtime = node.runtime().clone();
+        let runtime = node.core().runtime.clone();
         let work = run(node, dialler, sending, unfinished, shared.clone());
         Ok(Offer { shown: PublishedOffer::default(), task: Task::spawn(&runtime, shared, work) })
     }

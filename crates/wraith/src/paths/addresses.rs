@@ -1,8 +1,8 @@
-//! The addresses of a socket: selection and order for a ticket.
+//! The IP addresses of a socket: selection and order for a ticket.
 
 use std::net::{IpAddr, SocketAddr};
 
-use wraith_discovery::{MAX_ADDRESSES, Reach, Ticket};
+use wraith_discovery::{MAX_ADDRESSES, Ticket};
 
 use super::own_addresses::own_addresses;
 
@@ -25,8 +25,8 @@ pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
 
 /// Returns the addresses that a ticket has no room for, except loopback.
 pub(crate) fn left_out(ticket: &Ticket, bound: SocketAddr) -> Vec<SocketAddr> {
-    let mut own = reachable(bound);
-    own.retain(|address| !address.ip().is_loopback() && !ticket.addresses().contains(address));
+    let (mut own, told) = (reachable(bound), ticket.addresses());
+    own.retain(|address| !address.ip().is_loopback() && !told.contains(address));
     own
 }
 
@@ -72,18 +72,6 @@ pub(crate) fn guess<'a>(
     port: u16,
 ) -> Option<SocketAddr> {
     known.into_iter().all(|address| address.ip() != ip).then_some(SocketAddr::new(ip, port))
-}
-
-/// Returns the ticket with the address at which its sender was met in front. The sender is
-/// reachable there, even at an address that is useless elsewhere and therefore in no ticket.
-pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
-    let mut addresses = ticket.addresses().to_vec();
-    if let (Some(mut from), Some(port)) = (from, addresses.first().map(SocketAddr::port)) {
-        from.set_port(port);
-        addresses.retain(|address| *address != from);
-        addresses.insert(0, from);
-    }
-    ticket.at(Reach { addresses, relays: ticket.relays().to_vec() })
 }
 
 #[cfg(test)]

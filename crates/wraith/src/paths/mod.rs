@@ -6,13 +6,14 @@
 //! ```text
 //!   shared         which socket a role gets
 //!   mapping        a port mapped by the router
-//!   relays         connections to relays, and mailboxes there
+//!   ip_carrier     UDP as a carrier: the addresses of the socket
+//!   addresses      selection and order of these
+//!   relays         relays as a carrier: connections to them, and mailboxes there
 //!   own_addresses  the addresses of this machine
 //!   observed       our addresses as relays and DHT nodes see us
 //!   path_manager   moves a connection from a relay to a direct path
 //!   presence       how contacts find the socket
 //!   symmetric_nat  hole punching if one NAT varies its ports
-//!   proxies        how relays and rendezvous servers are reached
 //!   peer_relays    which relays a peer may choose
 //! ```
 //!
@@ -25,12 +26,12 @@
 //! - The end of a role ends its own connections and tasks only. The last role closes the socket.
 
 pub(crate) mod addresses;
+mod ip_carrier;
 mod observed;
 mod own_addresses;
 mod path_manager;
 mod peer_relays;
 mod presence;
-mod proxies;
 mod relays;
 mod shared;
 mod symmetric_nat;
@@ -41,69 +42,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
-use wraith_discovery::{MakeReach, Reach, RelayAddr, Ticket};
+use wraith_discovery::{CustomWay, MakeReach, Reach};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
-use wraith_transport::{Connection, Door, Endpoint, Punch, PunchEvent, Role};
+use wraith_transport::{Connection, Door, Endpoint, PunchEvent, Role};
 
-use self::addresses::{guess, reachable, with_seen};
-use self::observed::ObservedAddresses;
+use self::ip_carrier::IpCarrier;
 use self::presence::CurrentPresence;
 use self::relays::RelayTable;
-use crate::error::Error;
+use crate::carrier::{Carrier, OpenCarrier};
+use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::event_publisher::EventPublisher;
-use crate::node::{Node, Socket};
+use crate::node_core::{NodeCore, Socket};
 
-pub use self::peer_relays::{PeerRelays, UnknownPeerRelays};
 pub(crate) use self::presence::{Contacts, Presence, node_ids, pairs_of};
-pub use self::proxies::Proxies;
-pub use self::relays::RelayServer;
-pub(crate) use self::relays::{RelayReports, is_final};
+pub(crate) use self::relays::RelayReports;
 pub(crate) use self::shared::{Binding, SharedSockets};
 
 /// How long a ticket that a user waits for may wait for a router and a relay. A router that grants
 /// ports answers within milliseconds, or with UPnP after the second over which devices spread their
 /// answers. A relay takes three round trips.
 const TICKET_WAIT: Duration = Duration::from_secs(2);
-
-/// The allowed paths of a node, in both directions.
-#[derive(Clone, Debug)]
-pub(crate) struct PathSettings {
-    /// Ask the router for a port mapping.
-    pub port_mapping: bool,
-    /// Relays at which the node waits.
-    pub relays: Vec<RelayServer>,
-    /// Use no relay, even if a peer names one.
-    pub direct_only: bool,
-    /// Use relays only.
-    pub relay_only: bool,
-    /// Which relays a peer may choose. `None`: public ones, but only own ones if the user wants
-    /// relays only and no proxy hides this machine from the relay.
-    pub peer_relays: Option<PeerRelays>,
-    /// Whether an own relay that asks for the NodeId gets it.
-    pub relay_identity: bool,
-    /// How relays and rendezvous servers are reached.
-    pub proxies: Arc<Proxies>,
-}
-
-impl Default for PathSettings {
-    fn default() -> Self {
-        Self {
-            port_mapping: false,
-            relays: Vec::new(),
-            direct_only: false,
-            relay_only: false,
-            peer_relays: None,
-            relay_identity: false,
-            proxies: Arc::new(Proxies::none()),
-        }
-    }
-}
 
 /// The paths of one role (see the module docs). Clones are handles of the same role; dropping the
 /// last one ends the role's connections and tasks.
@@ -147,7 +111,7 @@ impl Drop for RoleGuard {
 /// A socket and its paths, for all its roles.
 #[derive(Debug)]
 struct Inner {
-    node: Node,
+    core: Arc<NodeCore>,
     /// The first door, which admits no peer. Closing it closes the socket.
     endpoint: Endpoint,
     /// Why the usual port is not bound, if that was tried.
@@ -156,12 +120,13 @@ struct Inner {
     roles: Mutex<usize>,
     /// Asks the router and waits at relays.
     accepts: AtomicBool,
-    mapping: Mutex<Option<PortMapping>>,
-    relays: RelayTable,
+    ip: Arc<IpCarrier>,
+    relays: Arc<RelayTable>,
+    /// The allowed ones, for both directions.
+    carriers: Vec<Arc<dyn Carrier>>,
     sockets: SocketPool,
     /// A task that closes idle sockets is running.
     closes_sockets: AtomicBool,
-    observed: ObservedAddresses,
     presence: CurrentPresence,
     /// Counts changes of our reachable addresses.
     changed: watch::Sender<u64>,
@@ -171,21 +136,39 @@ struct Inner {
 
 impl Inner {
     /// Binds a socket for its first role.
-    fn bind(node: &Node, address: SocketAddr) -> Result<Self, Error> {
-        let Socket { endpoint, relays, further } = node.bind(address, Door::default())?;
+    fn bind(core: &Arc<NodeCore>, address: SocketAddr) -> Result<Self, Error> {
+        let (changed, settings) = (watch::Sender::new(0), &core.paths);
+        let (mut carriers, mut movers) = (Vec::<Arc<dyn Carrier>>::new(), Vec::new());
+        for factory in core.carriers.iter().filter(|_| !settings.relay_only) {
+            let failed = |why: &str| {
+                let message = format!("cannot open a carrier: {why}");
+                Error::because(ErrorKind::Other, message, Cause::CannotBind(address))
+            };
+            let signal = changed.clone();
+            let opened = factory.open(Arc::new(move || signal.send_modify(|count| *count += 1)));
+            let OpenCarrier { carrier, mover } = opened.map_err(|why| failed(&plain(&why)))?;
+            CustomWay::new(carrier.kind(), []).map_err(|why| failed(&why.to_string()))?;
+            carriers.push(carrier);
+            movers.push(mover);
+        }
+        let Socket { endpoint, relays, further } = core.bind(address, Door::default(), movers)?;
+        let ip = Arc::new(IpCarrier::new(endpoint.local_addr()));
+        let relays = Arc::new(RelayTable::new(relays, settings.clone(), core.identity.clone()));
+        carriers.extend((!settings.relay_only).then(|| Arc::clone(&ip) as _));
+        carriers.extend((!settings.direct_only).then(|| Arc::clone(&relays) as _));
         Ok(Self {
-            node: node.clone(),
+            core: Arc::clone(core),
             endpoint,
             usual_taken: None,
             roles: Mutex::new(1),
             accepts: AtomicBool::default(),
-            mapping: Mutex::default(),
-            relays: RelayTable::new(relays),
+            ip,
+            relays,
+            carriers,
             sockets: further,
             closes_sockets: AtomicBool::default(),
-            observed: ObservedAddresses::default(),
             presence: CurrentPresence::default(),
-            changed: watch::Sender::new(0),
+            changed,
             tasks: Arc::default(),
         })
     }
@@ -220,30 +203,21 @@ impl Drop for EndOnDrop<'_> {
 }
 
 impl SocketPaths {
-    /// Opens a door of a socket for a new role.
-    ///
-    /// # Errors
-    /// The address is in use, or the system provides no socket.
-    pub fn open(node: &Node, binding: Binding, door: Door) -> Result<Self, Error> {
-        let inner = node.shared_sockets().get(node, binding)?;
-        let tasks = Arc::<Tasks>::default();
+    /// Opens a door of the socket for a role, which the socket counts already.
+    fn of_role(inner: Arc<Inner>, door: Door) -> Self {
+        let (endpoint, tasks) = (inner.endpoint.open_door(door), Arc::<Tasks>::default());
         let guard = RoleGuard {
             inner: Arc::clone(&inner),
             tasks: Arc::clone(&tasks),
             has_left: AtomicBool::default(),
         };
-        Ok(Self {
-            endpoint: inner.endpoint.open_door(door),
-            inner,
-            tasks,
-            guard: Some(Arc::new(guard)),
-        })
+        Self { inner, endpoint, tasks, guard: Some(Arc::new(guard)) }
     }
 
     /// Makes the socket reachable for peers that dial: asks the router for a port, and waits at the
     /// relays. `publisher` gets events about unusable relays.
     pub fn accept_callers(&self, publisher: &Arc<EventPublisher>, reports: RelayReports) {
-        let (settings, bound) = (self.inner.node.path_settings(), self.endpoint.local_addr());
+        let (settings, bound) = (&self.inner.core.paths, self.endpoint.local_addr());
         if !bound.ip().is_unspecified() {
             return;
         }
@@ -251,16 +225,17 @@ impl SocketPaths {
         if self.inner.accepts.swap(true, Ordering::AcqRel) {
             return;
         }
-        let _entered = self.inner.node.runtime().enter();
+        let _entered = self.inner.core.runtime.enter();
         if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
             let mapping = PortMapping::request(port);
             self.watch_mapping(&mapping);
-            *lock(&self.inner.mapping) = Some(mapping);
+            *lock(&self.inner.ip.mapping) = Some(mapping);
         }
         if !settings.direct_only {
             for server in &settings.relays {
-                let (paths, server) = (self.of_all_roles(), server.clone());
-                self.spawn_for_all(async move { paths.register_at(&server).await });
+                let (all, server) = (self.of_all_roles(), server.clone());
+                let paths = all.clone();
+                all.spawn(async move { paths.register_at(&server).await });
             }
         }
     }
@@ -292,23 +267,23 @@ impl SocketPaths {
 
     /// Returns whether direct connections are allowed, in both directions.
     pub fn allows_direct(&self) -> bool {
-        !self.inner.node.path_settings().relay_only
+        !self.inner.core.paths.relay_only
     }
 
     /// Returns whether relays are allowed.
     pub fn allows_relays(&self) -> bool {
-        !self.inner.node.path_settings().direct_only
+        !self.inner.core.paths.direct_only
     }
 
-    /// Returns our current addresses and mailboxes. `observed_ip` is our IP address as seen by a
-    /// server; it is usable if the router forwards the port.
+    /// Returns the carrier of these ways, if it may be used.
+    pub fn carrier(&self, kind: u16) -> Option<Arc<dyn Carrier>> {
+        self.inner.carriers.iter().find(|carrier| carrier.kind() == kind).cloned()
+    }
+
+    /// Returns our current ways. `observed_ip` is our IP address as seen by a server.
     pub fn reach(&self, observed_ip: Option<IpAddr>) -> Reach {
-        Reach { addresses: self.addresses(observed_ip), relays: self.mailboxes() }
-    }
-
-    /// Returns `ticket` with our current addresses and mailboxes.
-    pub fn with_reach(&self, ticket: &Ticket, observed_ip: Option<IpAddr>) -> Ticket {
-        ticket.at(self.reach(observed_ip))
+        let own_ways = self.inner.carriers.iter().flat_map(|carrier| carrier.own_ways(observed_ip));
+        Reach::default().with(own_ways)
     }
 
     /// Returns a function that evaluates [`Self::reach`] later.
@@ -318,28 +293,8 @@ impl SocketPaths {
     }
 
     /// Returns the addresses for dialling us, the most useful first.
-    pub fn addresses(&self, observed_ip: Option<IpAddr>) -> Vec<SocketAddr> {
-        if !self.allows_direct() {
-            return Vec::new();
-        }
-        let bound = self.inner.endpoint.local_addr();
-        let own = reachable(bound);
-        if !bound.ip().is_unspecified() {
-            return own;
-        }
-        let mut seen: Vec<_> = self.mapped().into_iter().chain(self.inner.observed.all()).collect();
-        seen.extend(observed_ip.and_then(|ip| guess(own.iter().chain(&seen), ip, bound.port())));
-        with_seen(own, seen)
-    }
-
-    /// Returns the mailboxes at which we wait, the nearest relay first.
-    fn mailboxes(&self) -> Vec<RelayAddr> {
-        if self.allows_relays() { self.inner.relays.mailboxes() } else { Vec::new() }
-    }
-
-    /// Returns the external address of our port mapping.
-    fn mapped(&self) -> Option<SocketAddr> {
-        lock(&self.inner.mapping).as_ref().and_then(|mapping| mapping.status().borrow().external())
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        if self.allows_direct() { self.inner.ip.addresses(None) } else { Vec::new() }
     }
 
     /// Returns a receiver that signals each change of our reachable addresses.
@@ -352,9 +307,9 @@ impl SocketPaths {
     }
 
     fn watch_mapping(&self, mapping: &PortMapping) {
-        let (paths, mut status) = (self.of_all_roles(), mapping.status());
-        let mut before = None;
-        self.spawn_for_all(async move {
+        let (all, mut status) = (self.of_all_roles(), mapping.status());
+        let (paths, mut before) = (all.clone(), None);
+        all.spawn(async move {
             while status.changed().await.is_ok() {
                 let now = status.borrow_and_update().external();
                 if now != before {
@@ -367,7 +322,7 @@ impl SocketPaths {
 
     /// Waits briefly for the router and the relays, for a ticket that is shown only once.
     pub async fn wait_until_ready(&self) {
-        let mapping = lock(&self.inner.mapping).as_ref().map(PortMapping::status);
+        let mapping = lock(&self.inner.ip.mapping).as_ref().map(PortMapping::status);
         let router = async {
             if let Some(mut status) = mapping {
                 // A mapping task that has ended will not answer.
@@ -375,7 +330,7 @@ impl SocketPaths {
             }
         };
         let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();
-        let wanted = if waits { self.inner.node.path_settings().relays.len() } else { 0 };
+        let wanted = if waits { self.inner.core.paths.relays.len() } else { 0 };
         let relays = self.inner.relays.wait_until_tried(wanted);
         // A router or relay that does not answer is not in the ticket.
         drop(timeout(TICKET_WAIT, async { tokio::join!(router, relays) }).await);
@@ -391,7 +346,7 @@ impl SocketPaths {
     ) {
         let remote = connection.remote();
         if let Some(name) = self.inner.relays.name_of(&remote) {
-            self.inner.node.routes().add_relay(remote, name);
+            self.inner.core.routes.add_relay(remote, name);
         }
         let (paths, publisher, path) = (self.unguarded(), Arc::clone(publisher), connection.path());
         let events = path.events();
@@ -403,7 +358,7 @@ impl SocketPaths {
     pub fn keep_open(&self, connection: &Connection, role: Role, publisher: &Arc<EventPublisher>) {
         self.manage_path(connection, role, publisher, None);
         let (paths, mut events) = (self.clone(), connection.path().events());
-        self.inner.node.runtime().spawn(async move {
+        self.inner.core.runtime.spawn(async move {
             while events.next().await.is_ok() {}
             drop(paths);
         });
@@ -411,50 +366,35 @@ impl SocketPaths {
 
     /// Opens our NAT for a peer that has the same secret and punches at the same time. Returns the
     /// best address at which the peer answers.
+    ///
+    /// `more`: the peer has not started yet, and finds our record within a minute. The channel
+    /// yields addresses of the peer that are found meanwhile.
     pub async fn punch(
         &self,
         secret: [u8; 32],
         role: Role,
         candidates: Vec<SocketAddr>,
+        mut more: Option<&mut UnboundedReceiver<Vec<SocketAddr>>>,
     ) -> Option<SocketAddr> {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
         }
-        let (_, mut nothing) = mpsc::unbounded_channel();
-        self.best_of(self.inner.endpoint.punch(secret, role, candidates), &mut nothing).await
-    }
-
-    /// Like [`Self::punch`], for a peer that has not started yet: it finds our record within a
-    /// minute. `more` yields addresses of the peer that are found meanwhile.
-    pub async fn wait_for_punch(
-        &self,
-        secret: [u8; 32],
-        candidates: Vec<SocketAddr>,
-        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
-    ) -> Option<SocketAddr> {
-        if !self.allows_direct() || candidates.is_empty() {
-            return None;
-        }
-        let punch = self.inner.endpoint.wait_for_punch(secret, Role::Initiator, candidates);
-        self.best_of(punch, more).await
-    }
-
-    /// Records each address at which the peer answers, and finally returns the best.
-    async fn best_of(
-        &self,
-        mut punch: Punch,
-        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
-    ) -> Option<SocketAddr> {
+        let mut punch = match more {
+            Some(_) => self.inner.endpoint.wait_for_punch(secret, role, candidates),
+            None => self.inner.endpoint.punch(secret, role, candidates),
+        };
         loop {
             tokio::select! {
                 event = punch.next() => match event.ok().flatten()? {
                     PunchEvent::Punched { remote, .. } => {
-                        self.inner.node.routes().add_punched(remote);
+                        self.inner.core.routes.add_punched(remote);
                     }
                     PunchEvent::Ended { best, .. } => return best,
                     _ => {}
                 },
-                Some(candidates) = more.recv() => punch.add_candidates(candidates),
+                Some(candidates) = async { more.as_mut()?.recv().await } => {
+                    punch.add_candidates(candidates);
+                }
             }
         }
     }
@@ -465,7 +405,7 @@ impl SocketPaths {
         let paths = self.unguarded();
         self.spawn(async move {
             paths.observe().await;
-            paths.punch(secret, Role::Responder, candidates).await;
+            paths.punch(secret, Role::Responder, candidates, None).await;
         });
     }
 
@@ -475,26 +415,18 @@ impl SocketPaths {
         self.spawn(async move {
             while let Some(event) = events.next().await {
                 if let ContactEvent::PunchRequest(_, call) = event {
-                    paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                    paths.punch_for_caller(call.punch_secret, call.reach.addresses());
                 }
             }
         });
     }
 
-    /// Spawns a task that ends with this role at the latest.
+    /// Spawns a task that ends at the latest with this role, or with the last role of the socket
+    /// for a [handle of all](Self::of_all_roles).
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_in(&self.tasks, work);
-    }
-
-    /// Spawns a task that ends with the last role of the socket at the latest.
-    fn spawn_for_all(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn_in(&self.inner.tasks, work);
-    }
-
-    fn spawn_in(&self, tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = lock(tasks);
+        let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn_on(work, self.inner.node.runtime());
+        tasks.spawn_on(work, &self.inner.core.runtime);
     }
 
     /// Ends the role: delivers the finished streams of its connections, closes these, and ends its
@@ -513,7 +445,7 @@ impl SocketPaths {
         drop(ending);
         self.inner.endpoint.start_close();
         self.inner.endpoint.closed().await;
-        let mapping = lock(&self.inner.mapping).take();
+        let mapping = lock(&self.inner.ip.mapping).take();
         if let Some(mapping) = mapping {
             mapping.release().await;
         }

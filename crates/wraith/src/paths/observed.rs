@@ -68,15 +68,17 @@ impl SocketPaths {
     /// Keeps the observations current for a side that may be called at any time. Behind a NAT, the
     /// traffic also keeps the mapping alive.
     pub fn keep_observed_fresh(&self) {
-        if self.inner.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
+        if self.inner.ip.observed.is_kept_fresh.swap(true, Ordering::AcqRel) {
             return;
         }
-        let paths = self.of_all_roles();
-        self.spawn_for_all(async move {
+        let all = self.of_all_roles();
+        let paths = all.clone();
+        all.spawn(async move {
             loop {
                 paths.observe().await;
                 let own = reachable(paths.endpoint().local_addr());
-                let behind_nat = paths.inner.observed.all().iter().any(|seen| !own.contains(seen));
+                let behind_nat =
+                    paths.inner.ip.observed.all().iter().any(|seen| !own.contains(seen));
                 sleep(if behind_nat { NAT_REFRESH } else { IDLE_REFRESH }).await;
             }
         });
@@ -90,7 +92,7 @@ impl SocketPaths {
         if !self.allows_direct() || !self.inner.endpoint.local_addr().ip().is_unspecified() {
             return;
         }
-        let mut asked = self.inner.observed.asked.lock().await;
+        let mut asked = self.inner.ip.observed.asked.lock().await;
         if asked.is_some_and(|asked| asked.elapsed() < age) {
             return;
         }
@@ -103,7 +105,7 @@ impl SocketPaths {
         let addresses = answers(&mut asking).await;
         // Set only now: if this future is dropped earlier, the next caller must query again.
         *asked = Some(Instant::now());
-        let mut known = lock(&self.inner.observed.addresses);
+        let mut known = lock(&self.inner.ip.observed.addresses);
         if !addresses.is_empty() && *known != addresses {
             *known = addresses;
             drop(known);
@@ -123,7 +125,7 @@ impl SocketPaths {
             asking.spawn(async move { query_relay(&endpoint, secret, of, other).await });
         }
         // Without a network, the names of the bootstrap nodes are not resolved for a long time.
-        let nodes = timeout(RESOLVE_WAIT, self.inner.node.dht_nodes(NODES)).await;
+        let nodes = timeout(RESOLVE_WAIT, self.inner.core.dht_nodes(NODES)).await;
         for node in nodes.unwrap_or_default() {
             let (endpoint, question) = (self.inner.endpoint.clone(), AddressQuery::new());
             asking.spawn(async move {

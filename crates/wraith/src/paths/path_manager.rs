@@ -51,7 +51,7 @@ pub(super) async fn manage_path(
 ) {
     let peer = path.peer();
     let report = |remote: Addr, why: Option<&str>| {
-        let route = paths.inner.node.route(&remote);
+        let route = paths.inner.core.routes.route(&remote);
         let why = why.map(str::to_owned);
         publisher.publish_beside(receiver, Event::Path { peer, remote, route, why });
     };
@@ -107,14 +107,14 @@ async fn improve(
             continue;
         }
         paths.observe().await;
-        let sent = in_turn(paths.addresses(None), attempt);
+        let sent = in_turn(paths.addresses(), attempt);
         path.set_candidates(sent.iter().copied());
         let candidates = candidates(path).await;
         let why = if candidates.is_empty() {
             NOT_TOLD
         } else {
             let secret = path.export_secret(format!("punch {attempt}").as_bytes());
-            if let Some(best) = paths.punch(secret, role, candidates).await {
+            if let Some(best) = paths.punch(secret, role, candidates, None).await {
                 // The dialling side moves the connection for both.
                 if role == Role::Responder || path.migrate_to(best).await.is_ok() {
                     continue;
@@ -161,7 +161,7 @@ async fn candidates(path: &PathHandle) -> Vec<std::net::SocketAddr> {
 }
 
 fn is_relayed(paths: &SocketPaths, path: &PathHandle) -> bool {
-    paths.inner.node.route(&path.remote()).kind == PathKind::Relay
+    paths.inner.core.routes.route(&path.remote()).kind == PathKind::Relay
 }
 
 #[cfg(test)]

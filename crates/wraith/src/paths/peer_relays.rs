@@ -7,52 +7,13 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use thiserror::Error;
 use tokio::net::lookup_host;
 use wraith_relay::{Associating, Connect, ConnectRelay, Connecting, Direct};
 
-use super::proxies::Proxies;
-
-/// Which relays this machine uses if a peer names them. Relays of the user are always used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerRelays {
-    /// Only relays that the user has configured as well.
-    Own,
-    /// Also relays with public addresses.
-    Public,
-    /// Also relays on private networks and on this machine.
-    Any,
-}
-
-impl PeerRelays {
-    /// All values, in the order of increasing trust in the peer.
-    pub const ALL: [Self; 3] = [Self::Own, Self::Public, Self::Any];
-
-    /// Returns the name that [`FromStr`] parses.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Public => "public",
-            Self::Any => "any",
-        }
-    }
-}
-
-impl FromStr for PeerRelays {
-    type Err = UnknownPeerRelays;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|value| value.name() == name).ok_or(UnknownPeerRelays)
-    }
-}
-
-/// Error of [`PeerRelays::from_str`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not one of own, public and any")]
-pub struct UnknownPeerRelays;
+use crate::node_core::Proxies;
 
 /// Reason why a relay that a peer names is not used. A retry gets the same answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -14,12 +14,12 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactEvent, ContactListener, ContactPair, listen};
 use wraith_discovery::{PlaceError, PlaceName};
 
-use super::SocketPaths;
+use super::{SocketPaths, lock};
 use crate::clock_reports::ClockReports;
 use crate::error::Error;
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
-use crate::node::{Node, reachable_places};
+use crate::node_core::{NodeCore, reachable_places};
 use crate::state::{Contact, ContactsWatch};
 
 /// The contacts of a node at some moment.
@@ -135,22 +135,22 @@ impl Presence {
 
 impl Shared {
     async fn start(paths: SocketPaths) -> Result<Self, Error> {
-        let node = paths.inner.node.clone();
+        let core = Arc::clone(&paths.inner.core);
         let watch = {
-            let _entered = node.runtime().enter();
+            let _entered = core.runtime.enter();
             // Start the watch before the contacts are read, so that no change is missed.
-            ContactsWatch::new(node.state())
+            ContactsWatch::new(&core.state)
         };
-        let contacts = Contacts::new(node.contacts().load()?.contacts().to_vec());
-        let places = reachable_places(node.places(), paths.endpoint().local_addr());
+        let contacts = Contacts::new(core.state.contacts().load()?.contacts().to_vec());
+        let places = reachable_places(&core.places, paths.endpoint().local_addr());
         let listener = listen(&places, paths.make_reach()).await;
-        listener.set_contacts(pairs_of(node.identity(), &contacts));
+        listener.set_contacts(pairs_of(&core.identity, &contacts));
         let (at, missing) = (listener.places().to_vec(), listener.missing().to_vec());
         let (contacts_tx, contacts) = watch::channel(contacts);
         let (ended_tx, ended) = watch::channel(false);
         let (stop, readers) = (CancellationToken::new(), Arc::<Readers>::default());
         let task = PresenceTask {
-            node,
+            core,
             paths: paths.clone(),
             listener,
             watch,
@@ -160,7 +160,7 @@ impl Shared {
             stop: stop.clone(),
         };
         paths.keep_observed_fresh();
-        paths.spawn_for_all(async move {
+        paths.spawn(async move {
             task.run().await;
             ended_tx.send_replace(true);
         });
@@ -182,7 +182,7 @@ impl Shared {
 }
 
 struct PresenceTask {
-    node: Node,
+    core: Arc<NodeCore>,
     paths: SocketPaths,
     listener: ContactListener,
     watch: ContactsWatch,
@@ -211,7 +211,7 @@ impl PresenceTask {
         match event {
             ContactEvent::ClockDiffers(peer, seconds) => self.readers.report_clock(peer, seconds),
             ContactEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses());
             }
             ContactEvent::Lost(place, why) => {
                 self.readers.publish(&Event::PlaceLost { place, why });
@@ -223,12 +223,12 @@ impl PresenceTask {
 
     /// Applies a possible change of the contacts. If they cannot be read, the previous ones remain.
     fn reload(&mut self) {
-        match self.node.contacts().load() {
+        match self.core.state.contacts().load() {
             Ok(book) => {
                 self.is_damaged = false;
                 let now = Contacts::new(book.contacts().to_vec());
                 if node_ids(&now) != node_ids(&self.contacts.borrow()) {
-                    self.listener.set_contacts(pairs_of(self.node.identity(), &now));
+                    self.listener.set_contacts(pairs_of(&self.core.identity, &now));
                     self.contacts.send_replace(now);
                 }
             }
@@ -251,9 +251,4 @@ pub(crate) fn pairs_of(own: &SecretIdentity, contacts: &[Contact]) -> Vec<Contac
 
 pub(crate) fn node_ids(contacts: &[Contact]) -> HashSet<NodeId> {
     contacts.iter().map(|contact| contact.node_id).collect()
-}
-
-/// Ignores poisoning: the data behind these locks is consistent at all times.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,21 +4,24 @@
 //! without a known pin (the hash of its public key) is trusted on first use. Its pin then goes into
 //! this side's tickets, and the peer requires it.
 
-use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use wraith_discovery::{MAX_RELAYS, RelayAddr};
+use wraith_crypto::SecretIdentity;
+use wraith_discovery::{BoxFuture, MAX_RELAYS, RelayAddr, Way};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
-use super::peer_relays::{NotAllowed, PeerRelays, PublicOnly};
+use super::peer_relays::{NotAllowed, PublicOnly};
 use super::{SocketPaths, lock};
+use crate::carrier::{Carrier, ResolveError};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
+use crate::node_core::{PathSettings, PeerRelays, RelayServer, host_and_port};
 
 /// Maximum number of connected relays per socket: those of the user, and those of tickets.
 const CONNECTED_MAX: usize = 8;
@@ -26,39 +29,13 @@ const CONNECTED_MAX: usize = 8;
 /// by itself.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// A relay configured by the user.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RelayServer {
-    /// A host name, or an IP address without brackets.
-    pub host: String,
-    /// Port number, for TCP and UDP.
-    pub port: u16,
-    /// Access token for the relay.
-    pub token: Option<String>,
-}
-
-/// Omits the token, which is a secret.
-impl fmt::Debug for RelayServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, token: _ } = self;
-        f.debug_struct("RelayServer")
-            .field("host", host)
-            .field("port", port)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Formats the address as `HOST:PORT`.
-impl fmt::Display for RelayServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&host_and_port(&self.host, self.port))
-    }
-}
-
 /// The relays of a socket (see the module docs).
 #[derive(Debug)]
 pub(super) struct RelayTable {
     relays: Relays,
+    settings: PathSettings,
+    /// Shown to own relays that ask for it.
+    identity: SecretIdentity,
     connected: Mutex<Vec<ConnectedRelay>>,
     /// Number of the user's relays that were tried, successfully or not.
     tried: watch::Sender<usize>,
@@ -83,9 +60,11 @@ struct ConnectedRelay {
 }
 
 impl RelayTable {
-    pub fn new(relays: Relays) -> Self {
+    pub fn new(relays: Relays, settings: PathSettings, identity: SecretIdentity) -> Self {
         Self {
             relays,
+            settings,
+            identity,
             connected: Mutex::default(),
             tried: watch::Sender::new(0),
             reports: Mutex::default(),
@@ -219,6 +198,54 @@ impl RelayTable {
         Ok(client)
     }
 
+    /// Asks a relay for a pair with the peer that waits at this mailbox. Returns the address to
+    /// connect to.
+    ///
+    /// # Errors
+    /// The relay cannot be used, or no peer waits there.
+    async fn dial(&self, relay: &RelayAddr) -> Result<Addr, RelayError> {
+        let mut config = self.relay_config(relay.host(), relay.port());
+        self.restrict(&mut config)?;
+        config.pin = Some(*relay.pin());
+        self.client(config).await?.dial(*relay.mailbox()).await
+    }
+
+    /// Applies the user's restrictions to a relay that a peer chose.
+    fn restrict(&self, config: &mut RelayConfig) -> Result<(), RelayError> {
+        let settings = &self.settings;
+        let is_hidden = settings.proxies.for_host(&config.host).is_some();
+        let default = match settings.relay_only && !is_hidden {
+            true => PeerRelays::Own,
+            false => PeerRelays::Public,
+        };
+        match settings.peer_relays.unwrap_or(default) {
+            _ if self.own_relay(&config.host, config.port).is_some() => {}
+            PeerRelays::Any => {}
+            PeerRelays::Public => {
+                config.connect = Arc::new(PublicOnly(Arc::clone(&settings.proxies)));
+            }
+            PeerRelays::Own => {
+                return Err(RelayError::Unreachable(std::io::Error::other(NotAllowed::NotOwn)));
+            }
+        }
+        Ok(())
+    }
+
+    fn own_relay(&self, host: &str, port: u16) -> Option<&RelayServer> {
+        self.settings.relays.iter().find(|own| own.host == host && own.port == port)
+    }
+
+    /// Returns the configuration of a relay, with our credentials if it is one of the user's.
+    fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
+        let mut config = RelayConfig::new(host, port);
+        if let Some(own) = self.own_relay(host, port) {
+            config.token = own.token.as_deref().map(Token::new);
+            config.identity = self.settings.relay_identity.then(|| self.identity.clone());
+        }
+        config.connect = self.settings.proxies.clone();
+        config
+    }
+
     fn set_mailbox(&self, client: &RelayClient, mailbox: RelayAddr) {
         let mut connected = lock(&self.connected);
         let (host, port) = (mailbox.host(), mailbox.port());
@@ -269,12 +296,39 @@ fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
     Event::Note { path: String::new(), what }
 }
 
-fn host_and_port(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+impl Carrier for RelayTable {
+    fn kind(&self) -> u16 {
+        Way::RELAY
+    }
+
+    fn own_ways(&self, _: Option<IpAddr>) -> Vec<Way> {
+        self.mailboxes().into_iter().map(Way::Relay).collect()
+    }
+
+    fn resolve<'a>(&'a self, way: &'a Way) -> BoxFuture<'a, Result<Addr, ResolveError>> {
+        Box::pin(async move {
+            let no_relay = || ResolveError::Final("it is not a relay".to_owned());
+            self.dial(way.relay().ok_or_else(no_relay)?).await.map_err(ResolveError::from)
+        })
+    }
+}
+
+/// A relay that answered is asked at a steady pace, because the peer may come back at any time.
+impl From<RelayError> for ResolveError {
+    fn from(why: RelayError) -> Self {
+        let message = why.to_string();
+        match why {
+            why if is_final(&why) => Self::Final(message),
+            RelayError::Unreachable(_) | RelayError::Timeout | RelayError::Protocol => {
+                Self::Unavailable(message)
+            }
+            _ => Self::NoPeer(message),
+        }
+    }
 }
 
 /// Returns whether a relay would give the same answer to every retry.
-pub(crate) fn is_final(why: &RelayError) -> bool {
+fn is_final(why: &RelayError) -> bool {
     match why {
         RelayError::Pin(_)
         | RelayError::Refused(Refusal::Token | Refusal::Identity | Refusal::Version) => true,
@@ -326,7 +380,7 @@ impl SocketPaths {
     }
 
     async fn register(&self, server: &RelayServer) -> Result<RelayClient, RelayError> {
-        let config = self.relay_config(&server.host, server.port);
+        let config = self.inner.relays.relay_config(&server.host, server.port);
         let client = self.inner.relays.client(config).await?;
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
@@ -336,56 +390,6 @@ impl SocketPaths {
             .map_err(|error| RelayError::Unreachable(std::io::Error::other(error)))?;
         self.inner.relays.set_mailbox(&client, address);
         Ok(client)
-    }
-
-    /// Asks a relay for a pair with the peer that waits at this mailbox. Returns the address to
-    /// connect to.
-    ///
-    /// # Errors
-    /// The relay cannot be used, or no peer waits there.
-    pub async fn dial_relay(&self, relay: &RelayAddr) -> Result<Addr, RelayError> {
-        let mut config = self.relay_config(relay.host(), relay.port());
-        self.restrict(&mut config)?;
-        config.pin = Some(*relay.pin());
-        self.inner.relays.client(config).await?.dial(*relay.mailbox()).await
-    }
-
-    /// Applies the user's restrictions to a relay that a peer chose.
-    fn restrict(&self, config: &mut RelayConfig) -> Result<(), RelayError> {
-        let settings = self.inner.node.path_settings();
-        let is_hidden = settings.proxies.for_host(&config.host).is_some();
-        let default = match settings.relay_only && !is_hidden {
-            true => PeerRelays::Own,
-            false => PeerRelays::Public,
-        };
-        match settings.peer_relays.unwrap_or(default) {
-            _ if self.own_relay(&config.host, config.port).is_some() => {}
-            PeerRelays::Any => {}
-            PeerRelays::Public => {
-                config.connect = Arc::new(PublicOnly(Arc::clone(&settings.proxies)));
-            }
-            PeerRelays::Own => {
-                return Err(RelayError::Unreachable(std::io::Error::other(NotAllowed::NotOwn)));
-            }
-        }
-        Ok(())
-    }
-
-    fn own_relay(&self, host: &str, port: u16) -> Option<&RelayServer> {
-        let own = &self.inner.node.path_settings().relays;
-        own.iter().find(|own| own.host == host && own.port == port)
-    }
-
-    /// Returns the configuration of a relay, with our credentials if it is one of the user's.
-    fn relay_config(&self, host: &str, port: u16) -> RelayConfig {
-        let settings = self.inner.node.path_settings();
-        let mut config = RelayConfig::new(host, port);
-        if let Some(own) = self.own_relay(host, port) {
-            config.token = own.token.as_deref().map(Token::new);
-            config.identity = settings.relay_identity.then(|| self.inner.node.identity().clone());
-        }
-        config.connect = settings.proxies.clone();
-        config
     }
 }
 
@@ -397,6 +401,11 @@ mod tests {
 
     use super::*;
 
+    fn table() -> RelayTable {
+        let identity = SecretIdentity::from_seed([1; 32]);
+        RelayTable::new(Relays::new().unwrap(), PathSettings::default(), identity)
+    }
+
     async fn relay(folder: &tempfile::TempDir) -> (SocketAddr, tokio::task::JoinHandle<()>) {
         let options = Options::new(SocketAddr::from(([0, 0, 0, 0], 0)), folder.path());
         let server = Server::bind(options).await.unwrap();
@@ -407,7 +416,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_relay_that_is_usable_again_is_not_reported_to_later_roles() {
-        let table = RelayTable::new(Relays::new().unwrap());
+        let table = table();
         let server = |port| RelayServer { host: "192.0.2.1".into(), port, token: None };
         let note = |what: &str| Event::Note { path: String::new(), what: what.into() };
         table.report(&server(1), &note("one"), false);
@@ -429,11 +438,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_relay_that_answers_is_asked_steadily() {
+        let unavailable = |why| matches!(ResolveError::from(why), ResolveError::Unavailable(_));
+        assert!(unavailable(RelayError::Timeout) && unavailable(RelayError::Protocol));
+        let no_mailbox = ResolveError::from(RelayError::Refused(Refusal::NoMailbox));
+        assert!(matches!(no_mailbox, ResolveError::NoPeer(_)));
+        let token = ResolveError::from(RelayError::Refused(Refusal::Token));
+        assert!(matches!(token, ResolveError::Final(_)));
+    }
+
     #[tokio::test]
     async fn a_relay_under_two_names_is_one_and_two_relays_are_two() {
         let folder = tempfile::tempdir().unwrap();
         let ((one, _serving), (other, _other)) = (relay(&folder).await, relay(&folder).await);
-        let table = RelayTable::new(Relays::new().unwrap());
+        let table = table();
         let client = async |host: &str, port| {
             table.client(RelayConfig::new(host, port)).await.unwrap().status()
         };

@@ -12,10 +12,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Weak};
 
 use wraith_discovery::contact::usual_port;
+use wraith_transport::Door;
 
 use super::{Inner, SocketPaths, lock};
 use crate::error::{Cause, Error, ErrorKind};
-use crate::node::{ANY_ADDRESS, Node};
+use crate::node_core::{ANY_ADDRESS, NodeCore};
 
 /// The socket for a role.
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +38,29 @@ pub(crate) struct SharedSockets {
 }
 
 impl SharedSockets {
+    /// Opens a door of a socket for a new role.
+    ///
+    /// # Errors
+    /// The address is in use, or the system provides no socket.
+    pub fn open(
+        &self,
+        core: &Arc<NodeCore>,
+        binding: Binding,
+        door: Door,
+    ) -> Result<SocketPaths, Error> {
+        Ok(SocketPaths::of_role(self.get(core, binding)?, door))
+    }
+
     /// Returns the socket for one more role.
-    pub(super) fn get(&self, node: &Node, binding: Binding) -> Result<Arc<Inner>, Error> {
+    fn get(&self, core: &Arc<NodeCore>, binding: Binding) -> Result<Arc<Inner>, Error> {
         match binding {
-            Binding::Own(address) => Inner::bind(node, address).map(Arc::new),
-            Binding::Accepting { port } => shared(&self.accepting, || bind_usual(node, port)),
+            Binding::Own(address) => Inner::bind(core, address).map(Arc::new),
+            Binding::Accepting { port } => shared(&self.accepting, || bind_usual(core, port)),
             Binding::Dialling => {
                 if let Some(accepting) = joined(&lock(&self.accepting)) {
                     return Ok(accepting);
                 }
-                shared(&self.dialling, || Inner::bind(node, ANY_ADDRESS))
+                shared(&self.dialling, || Inner::bind(core, ANY_ADDRESS))
             }
         }
     }
@@ -71,12 +85,12 @@ fn shared(
 }
 
 /// Binds the first of these ports that is free: `port`, the usual one, any.
-fn bind_usual(node: &Node, port: Option<u16>) -> Result<Inner, Error> {
-    let bind = |port| Inner::bind(node, SocketAddr::new(ANY_ADDRESS.ip(), port));
+fn bind_usual(core: &Arc<NodeCore>, port: Option<u16>) -> Result<Inner, Error> {
+    let bind = |port| Inner::bind(core, SocketAddr::new(ANY_ADDRESS.ip(), port));
     if let Some(bound) = port.and_then(|port| bind(port).ok()) {
         return Ok(bound);
     }
-    bind(usual_port(node.id())).or_else(|why| {
+    bind(usual_port(core.id())).or_else(|why| {
         let bound = bind(ANY_ADDRESS.port())?;
         Ok(Inner { usual_taken: Some(why), ..bound })
     })
@@ -85,7 +99,7 @@ fn bind_usual(node: &Node, port: Option<u16>) -> Result<Inner, Error> {
 impl SocketPaths {
     /// Returns why the socket is not on the usual port, where contacts search.
     pub fn usual_taken(&self) -> Option<Error> {
-        let (bound, usual) = (self.endpoint.local_addr().port(), usual_port(self.inner.node.id()));
+        let (bound, usual) = (self.endpoint.local_addr().port(), usual_port(self.inner.core.id()));
         if bound == usual {
             return None;
         }

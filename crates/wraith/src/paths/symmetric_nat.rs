@@ -124,7 +124,7 @@ impl SocketPaths {
             self.endpoint().punch_by_port_guessing(secret, role, PortGuessing::Ports(ip));
         let Ok(best) = punch.best().await else { return false };
         if let Some(best) = best {
-            self.inner.node.routes().add_punched(best);
+            self.inner.core.routes.add_punched(best);
             if path.migrate_to(best).await.is_err() {
                 debug!("a pair of ports carries no full packets");
             }
@@ -150,7 +150,7 @@ impl SocketPaths {
         let started =
             self.endpoint().punch_by_port_guessing(secret, role, many).best().await.is_ok();
         let followed = async {
-            while self.inner.node.route(&path.remote()).kind == PathKind::Relay {
+            while self.inner.core.routes.route(&path.remote()).kind == PathKind::Relay {
                 if events.next().await.is_err() {
                     return;
                 }
@@ -170,8 +170,9 @@ impl SocketPaths {
         if self.inner.closes_sockets.swap(true, Ordering::AcqRel) {
             return;
         }
-        let paths = self.of_all_roles();
-        self.spawn_for_all(async move {
+        let all = self.of_all_roles();
+        let paths = all.clone();
+        all.spawn(async move {
             loop {
                 sleep(SILENCE / 4).await;
                 if paths.inner.sockets.close_silent(SILENCE) == 0 {

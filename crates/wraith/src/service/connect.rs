@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wraith_discovery::contact::{ContactPair, usual_port};
+use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, Code, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::send_dialler_hello;
 use wraith_transport::{Connection, Door, Role as PathRole};
 
 use super::check_name;
-use super::pool::{self, SharedConnection};
 use super::role::Invitation;
 use crate::engine::access_keys::AccessKeys;
 use crate::engine::dial::{Dialler, NotFound};
@@ -17,15 +16,10 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event_publisher::EventPublisher;
 use crate::fetch::{Source, decode_delivered_ticket};
 use crate::join_code::join_once;
-use crate::node::Node;
-use crate::paths::addresses::nearest_first;
+use crate::node::{Node, PoolKey, SharedConnection};
 use crate::paths::{Binding, SocketPaths};
 use crate::settings::time_to_find;
 use crate::state::Contact;
-
-/// If the service has not answered at the addresses of its ticket for this long, a search for its
-/// current ones starts.
-const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
 /// Minimum time for dialling, after a code was found at the end of the time limit.
 const DIAL_TIME_MIN: Duration = Duration::from_millis(500);
@@ -124,16 +118,16 @@ impl ConnectBuilder {
     pub async fn shared(self) -> Result<SharedConnection, Error> {
         let node = self.node.clone();
         let target = self.find().await?;
-        let key = pool::Key::of(target.dialler.peer, &target.secret);
+        let key = PoolKey::of(target.dialler.peer, &target.secret);
         let limit = target.limit;
-        node.pool().get(node.runtime(), key, limit, target.dial(&node)).await
+        node.pool().get(&node.core().runtime, key, limit, target.dial(&node)).await
     }
 
     /// Finds the peer and the secret, without dialling.
     async fn find(self) -> Result<DialTarget, Error> {
         let Self { node, to, timeout } = self;
         node.check_open()?;
-        let paths = SocketPaths::open(&node, Binding::Dialling, Door::default())?;
+        let paths = node.open_paths(Binding::Dialling, Door::default())?;
         let begun = Instant::now();
         let mut target = match to {
             ServiceAddress::Ticket(ticket) => of_ticket(&node, &paths, &ticket)?,
@@ -141,7 +135,7 @@ impl ConnectBuilder {
                 let publisher = EventPublisher::default();
                 let met = join_once(&node, &code, None, timeout, &publisher, &paths).await?;
                 let ticket = decode_delivered_ticket(&met.ticket)?;
-                let mut target = of_ticket(&node, &paths, &nearest_first(&ticket, met.from))?;
+                let mut target = of_ticket(&node, &paths, &ticket.met_at(met.from))?;
                 target.dialler.stored_call = met.punch_request;
                 target
             }
@@ -187,21 +181,10 @@ fn of_ticket(node: &Node, paths: &SocketPaths, ticket: &Ticket) -> Result<DialTa
         let message = "this ticket is of an offer, not of a service: fetch it";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    let dialler = Dialler {
-        paths: paths.clone(),
-        peer: ticket.node_id(),
-        access_keys: AccessKeys::of_ticket(ticket.capability(), ticket.node_id()),
-        addresses: ticket.addresses().to_vec(),
-        relays: ticket.relays().to_vec(),
-        stored_call: None,
-        capability: Some(ticket.capability().clone()),
-        names: Vec::new(),
-        // The service does not know its callers before, so it can wait for none of them at a meeting
-        // place. It publishes its addresses for the holders of the ticket.
-        pair: None,
-        places: Places { stores: node.places().stores.clone(), ..Places::default() },
-        search_after: SEARCH_AFTER,
-    };
+    // The service does not know its callers before, so it can wait for none of them at a meeting
+    // place. It publishes its addresses for the holders of the ticket.
+    let places = Places { stores: node.places().stores.clone(), ..Places::default() };
+    let dialler = Dialler::of_ticket(paths.clone(), ticket, None, places);
     let secret = ticket.capability().clone();
     Ok(DialTarget { dialler, secret, contact: None, limit: Duration::ZERO })
 }
@@ -216,22 +199,8 @@ fn of_contact(
         Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
     })?;
     let Invitation { access_key, secret } = Invitation::new(&pair, name, contact.node_id);
-    let port = usual_port(contact.node_id);
-    let mut places = node.places().clone();
-    places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
-    let dialler = Dialler {
-        paths: paths.clone(),
-        peer: contact.node_id,
-        access_keys: AccessKeys::only(access_key),
-        addresses: contact.seen_at.clone(),
-        relays: Vec::new(),
-        stored_call: None,
-        capability: None,
-        names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
-        pair: Some(pair),
-        places,
-        search_after: Duration::ZERO,
-    };
+    let (keys, places) = (AccessKeys::only(access_key), node.places().clone());
+    let dialler = Dialler::of_contact(paths.clone(), contact, pair, keys, places);
     let contact = Some(contact.name.to_string());
     Ok(DialTarget { dialler, secret, contact, limit: Duration::ZERO })
 }
@@ -247,7 +216,7 @@ fn not_found(contact: Option<&str>, dialler: &Dialler, why: NotFound) -> Error {
         ),
         None => (
             format!("the service cannot be reached: {} ({list})", why.error),
-            Cause::Unreachable(dialler.addresses.clone()),
+            Cause::Unreachable(dialler.reach.addresses()),
         ),
     };
     Error::because(ErrorKind::NotFound, message, cause)

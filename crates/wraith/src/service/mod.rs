@@ -4,7 +4,6 @@
 //! ```text
 //!   role            the running service: its door, its codes, how it is found
 //!   connect         the other side: finds the service and dials it
-//!   pool            connections that many callers share
 //!   shared_stream   a stream for several threads, as bindings of other languages need it
 //! ```
 //!
@@ -17,7 +16,6 @@
 
 mod callers;
 mod connect;
-mod pool;
 mod role;
 mod shared_stream;
 
@@ -41,8 +39,6 @@ use crate::event_publisher::Events;
 use crate::node::Node;
 
 pub use self::connect::{ConnectBuilder, ServiceAddress};
-pub use self::pool::SharedConnection;
-pub(crate) use self::pool::{IDLE, Pool};
 pub use self::shared_stream::{ReadToEndError, SharedStream};
 
 /// Maximum length of a service's name in bytes.

@@ -29,7 +29,8 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::event_publisher::EventPublisher;
 use crate::join_code::{burned, expired, no_place};
-use crate::node::{ANY_ADDRESS, KeyHistory, Node, reachable_places};
+use crate::node::Node;
+use crate::node_core::{ANY_ADDRESS, KeyHistory, reachable_places};
 use crate::paths::{Binding, Contacts, Presence, RelayReports, SocketPaths, node_ids, pairs_of};
 use crate::state::ALLOWED_MAX;
 
@@ -54,14 +55,14 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
     };
     let access_key = AccessKey::of_ticket(capability.as_bytes(), node.id());
     let door = match &invited {
-        Invited::Ticket => node.door(vec![access_key], history),
+        Invited::Ticket => node.core().door(vec![access_key], history),
         // Nobody has used the code yet.
         Invited::Code(_) => {
-            Door { admitted: Some(HashSet::new()), ..node.door(vec![access_key], history) }
+            Door { admitted: Some(HashSet::new()), ..node.core().door(vec![access_key], history) }
         }
-        Invited::Contacts(_) => node.door(Vec::new(), KeyHistory::Used),
+        Invited::Contacts(_) => node.core().door(Vec::new(), KeyHistory::Used),
     };
-    let paths = SocketPaths::open(&node, binding, door)?;
+    let paths = node.open_paths(binding, door)?;
     let reports = match &invited {
         Invited::Ticket => RelayReports::All,
         _ => RelayReports::Refusals,
@@ -86,8 +87,8 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
         node,
         paths,
     };
-    let ticket = Ticket::new(role.node.id(), capability, role.paths.addresses(None))
-        .with_suites(role.node.packet_suites())
+    let ticket = Ticket::new(role.node.id(), capability, role.paths.reach(None))
+        .with_suites(role.node.core().policy.packet_suites())
         .of_service();
     let mut shown = Shown::default();
     let mut presence = None;
@@ -103,7 +104,7 @@ pub(super) async fn start(builder: ServiceBuilder) -> Result<Service, Error> {
     }
     let address = role.paths.endpoint().local_addr();
     let closed = CancellationToken::new();
-    let (runtime, stop) = (role.node.runtime().clone(), shared.token.clone());
+    let (runtime, stop) = (role.node.core().runtime.clone(), shared.token.clone());
     let graceful = closed.clone();
     let work = async move {
         let result = role::run(&mut role, &stop).await.and_then(|result| result);
@@ -224,7 +225,7 @@ impl ServiceRole {
             let reach = self.paths.make_reach();
             self.record = Some(publish_ticket(&stores, self.node.id(), ticket.capability(), reach));
         }
-        self.paths.with_reach(ticket, None)
+        ticket.at(self.paths.reach(None))
     }
 
     async fn invite_by_code(
@@ -268,7 +269,7 @@ impl ServiceRole {
             paths.endpoint().admit_only(Some(admitted.peers.iter().copied().collect()));
             drop(admitted);
             let seen = seen.filter(|_| includes_observed);
-            Some(Zeroizing::new(paths.with_reach(&ticket, seen).encode()))
+            Some(Zeroizing::new(ticket.at(paths.reach(seen)).encode()))
         })
     }
 
@@ -322,7 +323,7 @@ impl ServiceRole {
                 return None;
             }
             CodeEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses());
                 return None;
             }
             CodeEvent::Lost(place, why) => {

@@ -95,7 +95,7 @@ async fn an_unreachable_sender_is_not_found() {
     let error = error_of(&node(), ticket.clone()).await;
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     let Some(Cause::Unreachable(addresses)) = error.cause() else { panic!("{error:?}") };
-    assert_eq!(addresses, ticket.addresses());
+    assert_eq!(*addresses, ticket.addresses());
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_server_that_is_not_there_is_named() {
 async fn a_ticket_for_an_unknown_offer_gets_no_answer() {
     let (folder, offer, ticket) = film_offered(1000).await;
     let other = Capability::from_bytes([7; Capability::LEN]);
-    let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
+    let wrong = Ticket::new(ticket.node_id(), other, ticket.reach().clone());
     let error = error_of(&node(), wrong).await;
     // Without a valid access key, the sender is silent and gives no reason.
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");

@@ -2,6 +2,7 @@
 //! files, a real rendezvous server, and the examples run against each other.
 
 mod async_io;
+mod carriers;
 mod consent;
 mod contacts;
 mod dropping;

@@ -79,7 +79,7 @@ async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
     let service = node().serve().start().await.unwrap();
     let ticket = service.ticket().unwrap().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
-    let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec()).of_service();
+    let wrong = Ticket::new(ticket.node_id(), other, ticket.reach().clone()).of_service();
     let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
     let builder = node().connect(wrong).timeout(Duration::from_secs(1));
     let error = within(builder.open()).await.unwrap_err();
@@ -95,7 +95,7 @@ async fn a_wrong_capability_gets_no_answer_and_disturbs_no_other_caller() {
 async fn another_key_is_reached_nowhere() {
     let service = node().serve().start().await.unwrap();
     let ticket = service.ticket().unwrap();
-    let other = Ticket::new(node().id(), ticket.capability().clone(), ticket.addresses().to_vec());
+    let other = Ticket::new(node().id(), ticket.capability().clone(), ticket.reach().clone());
     let builder = node().connect(other.of_service()).timeout(Duration::from_secs(1));
     let error = within(builder.open()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");

@@ -238,7 +238,7 @@ async fn a_service_is_reached_through_a_relay_by_ticket_and_by_contact() {
     let by_ticket = within(bob.serve().start()).await.unwrap();
     let by_contact = within(bob.serve().for_contacts("echo").start()).await.unwrap();
     let ticket = by_ticket.ticket().unwrap().clone();
-    assert_eq!((ticket.addresses().len(), ticket.relays().len()), (0, 1));
+    assert_eq!((ticket.addresses().len(), ticket.reach().relays().count()), (0, 1));
     for (service, to) in [
         (&by_ticket, ServiceAddress::Ticket(ticket)),
         (&by_contact, ServiceAddress::of_contact(contact, "echo")),
@@ -489,7 +489,7 @@ fn six_roles_and_a_relay_need_two_sockets_one_io_thread_and_one_relay_session() 
         // The UDP sockets for peers and for relays, and both ends of the TLS session with the
         // relay, which runs here, too.
         assert_eq!(sockets().difference(&before).count(), 4);
-        let relays = |ticket: &wraith::Ticket| ticket.relays().to_vec();
+        let relays = |ticket: &wraith::Ticket| ticket.reach().relays().cloned().collect::<Vec<_>>();
         let mailbox = relays(by_ticket.ticket().unwrap());
         assert_eq!(mailbox.len(), 1);
         for offer in &offers {

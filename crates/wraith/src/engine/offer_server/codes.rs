@@ -29,7 +29,7 @@ impl OfferServer {
                 return None;
             }
             CodeEvent::PunchRequest(_, call) => {
-                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses);
+                self.paths.punch_for_caller(call.punch_secret, call.reach.addresses());
                 return None;
             }
             CodeEvent::Lost(place, why) => {

@@ -27,9 +27,9 @@ pub(crate) const IDLE: Duration = Duration::from_secs(60);
 
 /// A peer, and a hash of the secret of its service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key(NodeId, [u8; 32]);
+pub(crate) struct PoolKey(NodeId, [u8; 32]);
 
-impl Key {
+impl PoolKey {
     pub fn of(peer: NodeId, secret: &Capability) -> Self {
         Self(peer, kdf::derive("wraith/2 shared connection", secret.as_bytes()))
     }
@@ -42,7 +42,7 @@ pub(crate) struct Pool(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     idle: Duration,
-    entries: Mutex<HashMap<Key, Arc<Entry>>>,
+    entries: Mutex<HashMap<PoolKey, Arc<Entry>>>,
 }
 
 #[derive(Debug)]
@@ -102,10 +102,10 @@ impl Pool {
 
     /// Returns the open connection to this service, or dials it. A caller that waits for another
     /// one's attempt gets the error if that fails.
-    pub(super) async fn get(
+    pub async fn get(
         &self,
         runtime: &Handle,
-        key: Key,
+        key: PoolKey,
         limit: Duration,
         dial: impl Future<Output = Result<Connection, Error>>,
     ) -> Result<SharedConnection, Error> {
@@ -140,7 +140,7 @@ impl Pool {
         self.entries().clear();
     }
 
-    fn join(&self, runtime: &Handle, key: Key) -> Caller {
+    fn join(&self, runtime: &Handle, key: PoolKey) -> Caller {
         let mut entries = self.entries();
         let entry = entries.entry(key.clone()).or_insert_with(|| {
             let entry = Arc::new(Entry {
@@ -155,7 +155,7 @@ impl Pool {
         Caller(Arc::clone(entry))
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<Key, Arc<Entry>>> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<PoolKey, Arc<Entry>>> {
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,7 +163,7 @@ impl Pool {
 /// Removes an entry once it has had no caller for the pool's idle time. Ends with the entry.
 async fn close_when_idle(
     pool: std::sync::Weak<Shared>,
-    key: Key,
+    key: PoolKey,
     mut callers: watch::Receiver<usize>,
 ) {
     loop {
