@@ -154,7 +154,7 @@ async fn served(lines: &Lines) -> (Service, Ticket) {
 #[tokio::test]
 async fn a_service_is_called_over_the_carrier() {
     let lines = Lines::default();
-    let (mut service, ticket) = served(&lines).await;
+    let (service, ticket) = served(&lines).await;
     let calling = node_with(&lines);
     let open = calling.connect(by_carrier_only(&ticket)).open();
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
@@ -188,7 +188,7 @@ async fn files_are_transferred_over_the_carrier() {
 
 #[tokio::test]
 async fn a_peer_without_the_carrier_passes_its_ways_over() {
-    let (mut service, ticket) = served(&Lines::default()).await;
+    let (service, ticket) = served(&Lines::default()).await;
     let only = by_carrier_only(&ticket);
     let error = within(node().connect(only).open()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
@@ -202,7 +202,7 @@ async fn a_peer_without_the_carrier_passes_its_ways_over() {
 #[tokio::test]
 async fn hostile_ways_do_not_cost_the_peer_its_good_one() {
     let lines = Lines::default();
-    let (mut service, ticket) = served(&lines).await;
+    let (service, ticket) = served(&lines).await;
     let good = by_carrier_only(&ticket).reach().ways()[0].clone();
     let unknown = (1000..2000).map(|kind| CustomWay::new(kind, [1; 20]).unwrap());
     let lies = Reach::default().with([way(b""), way(&[9; 255]), good]).with(unknown);
