@@ -78,9 +78,10 @@ impl IoThread {
             let busy = busy || io.core.prepare();
             io.sleep_until = io.next_wake();
             if busy || !inbox.fall_asleep() {
-                // A request that came meanwhile rarely comes with a datagram: one round without
-                // receiving saves a system call. The next one receives, or asks in its sleep.
-                skipped = !busy && !skipped;
+                // With few streams, a request that came meanwhile rarely comes with a datagram: one
+                // round without receiving saves a system call. The next one receives, or asks in
+                // its sleep.
+                skipped = !busy && !skipped && io.is_quiet();
                 let now = io.clock.now();
                 readable = if skipped { 0 } else { io.movers.unpaused(now) };
                 continue;
