@@ -96,8 +96,7 @@ pub fn dht_values(count: usize, rng: &mut ChaCha20Rng) -> std::io::Result<Vec<Ve
         for mut rng in senders {
             let sender = SecretIdentity::from_seed(random(&mut rng)).node_id();
             let capability = Capability::from_bytes(random(&mut rng));
-            let reach: MakeReach =
-                Box::new(|_| Reach::from(vec![peer()]));
+            let reach: MakeReach = Box::new(|_| Reach::from(vec![peer()]));
             let record = publish_ticket(std::slice::from_ref(&shelf), sender, &capability, reach);
             values.push(told.recv().await.expect("this function holds the sender, too"));
             drop(record);

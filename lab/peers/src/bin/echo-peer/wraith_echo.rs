@@ -44,10 +44,7 @@ pub async fn serve(address: SocketAddr, with_pool: bool) -> Result<()> {
 }
 
 /// Connects; the endpoint must be kept.
-pub async fn connect(
-    address: SocketAddr,
-    with_pool: bool,
-) -> Result<(impl Client, Endpoint)> {
+pub async fn connect(address: SocketAddr, with_pool: bool) -> Result<(impl Client, Endpoint)> {
     let endpoint = endpoint(CLIENT_SEED, SocketAddr::from(([127, 0, 0, 1], 0)), with_pool)?;
     let peer = SecretIdentity::from_seed(SERVER_SEED).node_id();
     let connection = endpoint.connect([address], peer, &AccessKey::public(peer)).await?;
