@@ -139,7 +139,8 @@ async fn ask_user(
         () = incoming.withdrawn() => None,
         answer = shared.ask(offer) => answer,
     };
-    match answer {
+    // The stop may have come after it was polled and before the answer was.
+    match answer.filter(|_| !shared.stop.is_cancelled()) {
         Some(WRAITH_ACCEPT) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
         Some(WRAITH_REFUSE) => Err(incoming.refuse("").await.into()),
         Some(WRAITH_POSTPONE) => {
