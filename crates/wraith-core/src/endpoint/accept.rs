@@ -136,6 +136,7 @@ impl Endpoint {
     ) -> bool {
         // Further connections may have been accepted since the first datagram.
         if self.is_full() || !has_room(&self.doors, &self.connections, attempt.door) {
+            self.half_opens.on_no_room(&attempt);
             return false;
         }
         let ephemeral = first.ephemeral_id();

@@ -301,6 +301,16 @@ impl HalfOpens {
     /// so the ID is forgotten unless another handshake has it.
     pub(crate) fn on_unauthentic(&mut self, now: Time, attempt: &Attempt) {
         self.on_refused(now, attempt.remote, attempt.proven);
+        self.forget(attempt);
+    }
+
+    /// Handles a complete H1 that has no room any more. Its retransmission may find room.
+    pub(crate) fn on_no_room(&mut self, attempt: &Attempt) {
+        self.forget(attempt);
+    }
+
+    /// Forgets an H1, unless another handshake has it.
+    fn forget(&mut self, attempt: &Attempt) {
         if !self.waiting.iter().any(|h| h.attempt.h1_id == attempt.h1_id) {
             self.seen.forget(&attempt.h1_id);
         }

@@ -82,3 +82,23 @@ fn a_handshake_through_a_full_door_succeeds_once_there_is_room() {
     let repeated = Time::ZERO + Duration::from_millis(250);
     assert!(completes(&mut responder, repeated, second, &second_h3));
 }
+
+/// A door fills between the two datagrams of an H1. The initiator repeats both.
+#[test]
+fn a_handshake_whose_door_fills_meanwhile_begins_again_once_there_is_room() {
+    let mut responder = responder(|config| config.door.connections_max = 1);
+    let [first, second] = [ip(FROM, 1), ip(FROM, 2)];
+    let first_h3 = h3(&mut responder, first, 3);
+    let h1 = h1(4);
+    responder.handle_datagram(Time::ZERO, second, None, &mut h1[0].clone());
+    responder.handle_datagram(Time::ZERO, first, None, &mut first_h3.clone());
+    let (connection, _) = responder.poll_event().expect("it is connected");
+    responder.handle_datagram(Time::ZERO, second, None, &mut h1[1].clone());
+    assert!(sent(&mut responder, Time::ZERO).iter().all(|(to, _)| *to == first), "it is full");
+    responder.connection(connection).expect("it is open").report_path_dead(Time::ZERO);
+    while responder.poll_event().is_some() {}
+    responder.poll_timeout();
+    assert!(responder.is_drained());
+    let repeated = Time::ZERO + Duration::from_millis(250);
+    assert!(answer(&mut responder, repeated, second, &h1).is_some());
+}

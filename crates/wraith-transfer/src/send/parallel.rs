@@ -64,10 +64,12 @@ fn serve_parallel(
     if connection.peer() != session.connection.peer() {
         return Ok(());
     }
-    let stream = session.open_stream(&connection, StreamKind::Data)?;
     peer.rate.apply_to(&connection);
-    if !session.add_connection(endpoint, connection) {
+    // Before the wait for a stream, which the receiver may never permit: the end of the transfer
+    // closes the connection.
+    if !session.add_connection(endpoint, connection.clone()) {
         return Ok(());
     }
+    let stream = session.open_stream(&connection, StreamKind::Data)?;
     worker::help_with_large_file(peer, offered, stream)
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::*;
-use wraith_transfer::message::{Hello, Message, Offer, ParallelPorts};
+use wraith_transfer::message::{Accept, Fetch, Hello, Message, Offer, ParallelPorts};
 use wraith_transfer::{
     Event, FileStatus, ParallelConnections, ReceiveOptions, Role, SendOptions, TransferError,
-    receive,
+    close, receive, serve,
 };
 use wraith_transport::{AccessKey, Config, Endpoint, EndpointConfig, block_on, block_on_timeout};
 
@@ -169,6 +169,43 @@ fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
         assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
     }
     assert_eq!(tree(&folders.to()), tree(&folders.from()));
+}
+
+#[test]
+fn a_parallel_connection_on_which_the_receiver_permits_no_stream_ends_with_the_transfer() {
+    const LIMIT: Duration = Duration::from_secs(10);
+    let folders = folders();
+    let send = send_options(&folders, senders(1));
+    let mut core = EndpointConfig::new(receiver_identity());
+    core.transport.streams_max = 0;
+    let strict = Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap();
+    let link = link();
+    let (ended_tx, ended) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let (sender, send) = (link.sender.clone(), &send);
+        scope.spawn(move || ended_tx.send(serve(sender, send).is_err()));
+        let first = &link.receiver;
+        let (mut out, mut recv) = block_on(first.open_stream()).unwrap();
+        for message in [
+            Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
+            Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None, push: None }),
+            Message::Accept(Accept { parallel: Some(1), ..Accept::default() }),
+        ] {
+            block_on(out.write_all(&message.to_bytes())).unwrap();
+        }
+        assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+        assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+        let Message::ParallelPorts(named) = read_message(&mut recv) else { panic!("no ports") };
+        let secret = first.path().export_secret(b"wraith/2 parallel connections");
+        let (peer, access_key) = (sender_identity().node_id(), AccessKey::of_connection(&secret));
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], named.ports[0]));
+        let dialled = block_on_timeout(strict.connect([address], peer, &access_key), LIMIT);
+        let _parallel = dialled.unwrap().unwrap();
+        // Enough to accept the connection and to wait for a stream of it.
+        std::thread::sleep(Duration::from_millis(300));
+        first.close(close::CANCELLED, "");
+        assert_eq!(ended.recv_timeout(LIMIT), Ok(true), "the sender waits for a stream");
+    });
 }
 
 #[test]

@@ -15,6 +15,10 @@ pub(super) const MOVERS_MAX: usize = 8;
 pub(super) type MoverSet = u8;
 pub(super) const ALL_MOVERS: MoverSet = MoverSet::MAX;
 
+/// What makes a mover readable. The kernel reports an error or the end of a pipe until the mover has
+/// been asked to receive, and has paused.
+const READABLE: PollFlags = PollFlags::IN.union(PollFlags::ERR).union(PollFlags::HUP);
+
 pub(super) fn bit(i: usize) -> MoverSet {
     1 << i
 }
@@ -46,7 +50,7 @@ impl Descriptors {
         let _ = poll(&mut fds[..=self.0.len()], timeout);
         let mut readable = 0;
         for (i, fd) in fds[1..=self.0.len()].iter().enumerate().filter(|(i, _)| waits(*i)) {
-            let ready = fd.revents().intersects(PollFlags::IN | PollFlags::ERR);
+            let ready = fd.revents().intersects(READABLE);
             readable |= if ready { bit(i) } else { 0 };
         }
         (readable, !fds[0].revents().is_empty())
@@ -63,6 +67,18 @@ mod tests {
     use super::*;
 
     const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+    #[test]
+    fn a_mover_whose_pipe_has_ended_is_readable() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let event = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+        let descriptors = Descriptors(vec![reader.into()]);
+        let mut interests = [PollFlags::empty(); MOVERS_MAX];
+        interests[0] = PollFlags::IN;
+        assert_eq!(descriptors.sleep(&interests, event.as_fd(), Some(&NOW)), (0, false));
+        drop(writer);
+        assert_eq!(descriptors.sleep(&interests, event.as_fd(), None), (bit(0), false));
+    }
 
     #[test]
     fn each_mover_is_waited_for_as_it_asks() {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
 use wraith_discovery::{Code, CodeAnnouncement, CodeEvent, PlaceError, PlaceName, TimeLimit};
 use wraith_transfer::{
     ParallelConnections, Role as Side, SendOptions, SendReport, SentRoots, TransferError,
@@ -46,7 +47,7 @@ pub(crate) use self::long_code::{AbortOnDrop, LongCode, LongCodeEvent};
 pub(crate) enum SessionEvent {
     /// The session's peer has sent the secret, and its instance if it has one. Its thread waits for
     /// the verdict: a rejected peer gets no offer and causes no events.
-    SecretProven(u64, Option<u64>, std::sync::mpsc::Sender<()>),
+    SecretProven(u64, Option<u64>, oneshot::Sender<()>),
     /// The session's receiver has accepted.
     Accepted(u64),
     Ended(u64, Box<Result<SendReport, TransferError>>),

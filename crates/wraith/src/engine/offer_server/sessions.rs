@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::TimeLimit;
 use wraith_transfer::{
     Event as TransferEvent, Role, SendOptions, SendReport, TransferError, close, serve,
 };
-use wraith_transport::{CloseReason, Connection};
+use wraith_transport::{CloseReason, Connection, block_on};
 
 use super::{OfferServer, SessionEvent};
 use crate::error::Error;
@@ -77,10 +79,7 @@ impl OfferServer {
         let receipt_writer = self.settings.receipt.as_deref().map(ReceiptWriter::at);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
             if let TransferEvent::Connected { instance, .. } = event {
-                let (verdict, given) = std::sync::mpsc::channel();
-                let _ = event_tx.send(SessionEvent::SecretProven(id, instance, verdict));
-                // Without a verdict, the session was rejected or the sender has ended.
-                is_chosen.store(given.recv().is_ok(), Relaxed);
+                is_chosen.store(await_verdict(&event_tx, id, instance), Relaxed);
             }
             if matches!(event, TransferEvent::Accepted) {
                 let _ = event_tx.send(SessionEvent::Accepted(id));
@@ -470,5 +469,45 @@ impl OfferServer {
                 Ok(None) | Err(_) => return,
             }
         }
+    }
+}
+
+/// Reports that the peer of a session has sent the secret, and waits on the session's thread for the
+/// verdict. Returns false if the session was rejected or the offer has ended.
+///
+/// The wait also ends with the channel. A message that is sent while the receiver is dropped can
+/// stay in the channel for as long as this thread keeps its sender.
+fn await_verdict(event_tx: &UnboundedSender<SessionEvent>, id: u64, instance: Option<u64>) -> bool {
+    let (verdict, given) = oneshot::channel();
+    let _ = event_tx.send(SessionEvent::SecretProven(id, instance, verdict));
+    block_on(async {
+        tokio::select! {
+            biased;
+            given = given => given.is_ok(),
+            () = event_tx.closed() => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn the_wait_for_a_verdict_ends_with_an_offer_that_leaves_the_message_unread() {
+        let (event_tx, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let (end_tx, ended) = mpsc::channel();
+        thread::spawn(move || end_tx.send(await_verdict(&event_tx, 0, None)));
+        while events.is_empty() {
+            thread::yield_now();
+        }
+        // The message stays in the channel, as one that is sent while the receiver is dropped.
+        events.close();
+        assert_eq!(ended.recv_timeout(PATIENCE), Ok(false));
+        assert_eq!(events.len(), 1);
     }
 }
