@@ -180,7 +180,13 @@ impl RelayClient {
     ) -> Result<T, RelayError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| RelayError::Down)?;
-        answer.await.map_err(|_| RelayError::Down)?
+        // A command that is sent while the task ends can stay in the channel, which this client
+        // keeps.
+        tokio::select! {
+            biased;
+            answer = answer => answer.map_err(|_| RelayError::Down)?,
+            () = self.commands.closed() => Err(RelayError::Down),
+        }
     }
 
     /// Returns the relay's pin, to be stored and required the next time.
