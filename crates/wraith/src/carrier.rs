@@ -34,7 +34,8 @@ pub trait Carrier: Send + Sync + Debug {
     /// address of this machine as the asking side sees it.
     ///
     /// At most [`MAX_CUSTOM_WAYS`] ways of all carriers of the application are sent. A ticket has
-    /// 358 bytes for everything, so ways without room are left out of it.
+    /// 358 bytes for everything, so ways without room are left out of it. A peer dials at most four
+    /// ways of one kind in a search.
     fn own_ways(&self, seen: Option<IpAddr>) -> Vec<Way>;
 
     /// Resolves a peer's way to the address at which the peer is dialled now. The way is of this
