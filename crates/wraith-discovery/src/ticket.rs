@@ -118,8 +118,9 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// Makes a ticket for the offer that `capability` names at `node_id`. Ways of one kind are tried
-    /// in order; those that do not fit are dropped from the end.
+    /// Makes a ticket for the offer that `capability` names at `node_id`. Ways without room are left
+    /// out: the first address takes precedence over relays, these over ways of other carriers, and
+    /// these over all other addresses.
     pub fn new(node_id: NodeId, capability: Capability, reach: impl Into<Reach>) -> Self {
         let (kind, suites) = (TicketKind::Offer, Policy::Default.packet_suites());
         Self { kind, node_id, capability, reach: reach.into(), suites }.fitted()
@@ -195,7 +196,7 @@ impl Ticket {
         &self.capability
     }
 
-    /// Returns the ways to the sender, best first.
+    /// Returns the ways to the sender. Within a kind, the most useful one comes first.
     pub const fn reach(&self) -> &Reach {
         &self.reach
     }

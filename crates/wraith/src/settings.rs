@@ -22,7 +22,7 @@ pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Options of a transfer that both sides have. Builders of offers and fetches have a method for
-/// each of them.
+/// each of them. Later versions add options: change fields of the [`Default`].
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct TransferOptions {
@@ -37,8 +37,8 @@ pub struct TransferOptions {
     /// Whether the transfer ends only after everything is on stable storage at the receiver. The
     /// receipt records this ([`crate::Durability`]). Each side can turn it off.
     pub sync: bool,
-    /// Time limit for the first connection. `None`: a sender waits for receivers without a limit.
-    /// The search for a peer takes 10 s, or 30 s with the DHT.
+    /// Time limit for the first connection. `None`: a sender waits for receivers without a limit,
+    /// and the search for a peer takes at most 10 s, or 30 s with the DHT.
     pub timeout: Option<Duration>,
     /// How long to wait or search for a peer whose connection was lost. Zero disables reconnecting.
     pub reconnect: Duration,

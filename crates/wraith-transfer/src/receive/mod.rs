@@ -9,7 +9,7 @@
 //! - One thread detects stalls.
 //! - The calling thread waits for the end and signs the receipt.
 //!
-//! Three parts share the state, and no file uses more than two of them:
+//! Three parts share the state, and no file besides this one uses more than two of them:
 //!
 //! | part | content |
 //! |---|---|

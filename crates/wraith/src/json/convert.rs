@@ -16,6 +16,9 @@ use crate::node::Node;
 
 /// Converts the events of one side's transfer, over all its connections. An offer to several
 /// receivers has a converter for each.
+///
+/// Convert each event when it comes: the `seconds` of `done` run from the conversion of
+/// [`Event::Accepted`](crate::Event::Accepted) to that of the end.
 #[derive(Debug)]
 pub struct EventConverter {
     node: Node,
@@ -184,7 +187,8 @@ impl EventConverter {
         }
     }
 
-    /// Returns the event at the end of a receiver's transfer.
+    /// Returns the event at the end of a receiver's transfer. Without the earlier events, its
+    /// `seconds` are 0.
     pub fn received(&self, report: &ReceiveReport) -> Event {
         let seconds = self.seconds();
         Event::Done {

@@ -1,8 +1,34 @@
 //! The events of a transfer as JSON (feature `serde`): the lines of `wraith --json`, for every
 //! program that prints or stores them.
 //!
-//! [`EventConverter`] makes them from the events of an [`Observer`](crate::Observer). Scripts rely
-//! on their names and fields: add new ones, and list every rename in `RENAMED` of
+//! | event | made by |
+//! |---|---|
+//! | `progress` | `Event::from` of a [`Progress`](crate::Progress) |
+//! | `done` at a receiver | [`EventConverter::received`], from the report of the [`FetchSummary`](crate::FetchSummary) |
+//! | every other | [`EventConverter::event`], from an [`Event`](crate::Event) of the library |
+//!
+//! The program adds `receiver`, and the events of its commands, such as `ready` and `error`. The
+//! code and number of an error are those of [`Error::exit`](crate::Error::exit).
+//!
+//! ```no_run
+//! use wraith::json::EventConverter;
+//! use wraith::{Node, OnConflict, Ticket};
+//!
+//! # async fn example(node: Node, ticket: Ticket) -> Result<(), Box<dyn std::error::Error>> {
+//! let transfer = node.fetch(ticket, "Downloads").accept_all(OnConflict::Rename);
+//! let (converter, mut events) = (EventConverter::new(&node), transfer.events());
+//! while let Some(event) = events.next().await {
+//!     if let Some(event) = converter.event(&event) {
+//!         println!("{}", serde_json::to_string(&event)?);
+//!     }
+//! }
+//! let done = converter.received(&transfer.finished().await?.report);
+//! println!("{}", serde_json::to_string(&done)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Scripts rely on the names and fields: add new ones, and list every rename in `RENAMED` of
 //! `wraith-commands/src/output/schema.rs`.
 //!
 //! The comments in this file are the documentation: `docs/events.schema.json` and the tables of
@@ -80,13 +106,13 @@ pub enum Event {
     Connected {
         /// The other side's NodeId.
         peer: Text,
-        /// The other side's IP address and port.
+        /// IP address and port of the other side, or of the relay; else the carrier's address.
         address: Text,
-        /// `loopback`, `lan`, `direct` or `relay`.
+        /// `loopback`, `lan`, `direct` or `relay`; `custom` over a carrier of the application.
         path: Text,
         /// How the path came about: `same-machine`, `same-network`, `ipv6`, `address` (a directly
         /// reachable address), `punched` (hole punching: both sides opened their NATs for each
-        /// other) or `relay`.
+        /// other), `relay` or `custom`.
         how: Text,
         /// Name of the contact; null if the peer is no contact.
         contact: Option<Text>,
@@ -102,7 +128,7 @@ pub enum Event {
     Path {
         /// The other side's NodeId.
         peer: Text,
-        /// IP address and port of the other side, or of the relay.
+        /// IP address and port of the other side, or of the relay; else the carrier's address.
         address: Text,
         /// As in `connected`.
         path: Text,
@@ -157,7 +183,7 @@ pub enum Event {
         checked: Option<u64>,
         /// Bytes of all content to check; null while nothing is checked.
         to_check: Option<u64>,
-        /// `loopback`, `lan`, `direct` or `relay`; null without a connection.
+        /// As in `connected`; null without a connection.
         path: Option<Text>,
         /// The limiting factor: `net` (or the other side), `disk`, `cpu`, or `rate` (the `--rate`
         /// of this side or, at a sender, of its receiver); null in the first second and without a

@@ -101,7 +101,8 @@ impl NodeBuilder {
     }
 
     /// Also reaches peers, and is reachable, over this carrier: a transport besides UDP and relays.
-    /// [`relay_only`](Self::relay_only) turns it off.
+    /// Also sockets that are bound to one address use it. [`relay_only`](Self::relay_only) turns it
+    /// off. A node has at most five carriers.
     pub fn carrier(mut self, carrier: Arc<dyn CarrierFactory>) -> Self {
         self.carriers.push(carrier);
         self

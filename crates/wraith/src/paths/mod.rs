@@ -56,7 +56,7 @@ use self::ip_carrier::IpCarrier;
 use self::presence::CurrentPresence;
 use self::relays::RelayTable;
 use crate::carrier::{Carrier, OpenCarrier};
-use crate::error::{Cause, Error, ErrorKind, plain};
+use crate::error::{Error, ErrorKind, plain};
 use crate::event_publisher::EventPublisher;
 use crate::node_core::{NodeCore, Socket};
 
@@ -140,14 +140,17 @@ impl Inner {
         let (changed, settings) = (watch::Sender::new(0), &core.paths);
         let (mut carriers, mut movers) = (Vec::<Arc<dyn Carrier>>::new(), Vec::new());
         for factory in core.carriers.iter().filter(|_| !settings.relay_only) {
-            let failed = |why: &str| {
-                let message = format!("cannot open a carrier: {why}");
-                Error::because(ErrorKind::Other, message, Cause::CannotBind(address))
-            };
+            let failed =
+                |kind, why: &str| Error::new(kind, format!("cannot open a carrier: {why}"));
             let signal = changed.clone();
             let opened = factory.open(Arc::new(move || signal.send_modify(|count| *count += 1)));
-            let OpenCarrier { carrier, mover } = opened.map_err(|why| failed(&plain(&why)))?;
-            CustomWay::new(carrier.kind(), []).map_err(|why| failed(&why.to_string()))?;
+            let opened = opened.map_err(|why| failed(ErrorKind::Other, &plain(&why)));
+            let OpenCarrier { carrier, mover } = opened?;
+            let invalid = |why: &str| failed(ErrorKind::InvalidInput, why);
+            CustomWay::new(carrier.kind(), []).map_err(|why| invalid(&why.to_string()))?;
+            if carriers.iter().any(|other| other.kind() == carrier.kind()) {
+                return Err(invalid("another one has the same kind"));
+            }
             carriers.push(carrier);
             movers.push(mover);
         }

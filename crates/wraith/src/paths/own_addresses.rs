@@ -8,7 +8,7 @@
 //! | 1 | the source addresses of packets to the internet |
 //! | 2 | the first address of each network that is up, real hardware first |
 //! | 3 | further addresses of these networks |
-//! | 4 | addresses of networks without a carrier, such as a bridge without members |
+//! | 4 | addresses of networks without a link, such as a bridge without members |
 //! | 5 | loopback, for a peer on the same machine |
 
 use std::collections::BTreeMap;

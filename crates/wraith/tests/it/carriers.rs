@@ -223,3 +223,12 @@ async fn with_relays_only_no_other_carrier_is_used() {
     let service = hidden.serve().start().await.unwrap();
     assert!(service.ticket().unwrap().reach().is_empty());
 }
+
+#[tokio::test]
+async fn two_carriers_of_one_kind_are_refused() {
+    let lines = Arc::new(Lines::default());
+    let twice = nowhere().carrier(Arc::clone(&lines) as _).carrier(lines).build().unwrap();
+    let error = twice.serve().start().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert!(error.to_string().contains("same kind"), "{error}");
+}

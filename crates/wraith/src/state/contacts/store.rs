@@ -67,7 +67,7 @@ impl ContactStore {
     }
 
     /// Changes the contacts, unless `change` fails. Concurrent changes by several processes are
-    /// serialized.
+    /// serialized. A `change` that returns [`StateError`] can use `?` on the errors of the book.
     ///
     /// # Errors
     /// Those of `change` and of [`Self::load`], or the file cannot be written. Nothing is then
