@@ -18,7 +18,7 @@ use thiserror::Error;
 pub use wraith_discovery::{BoxFuture, CustomWay, MAX_WAY_LEN, Reach, Way, WayError};
 pub use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
-    SendResult,
+    SendBatch, SendResult,
 };
 pub use wraith_transport::{Addr, Ecn, PathAddr};
 
