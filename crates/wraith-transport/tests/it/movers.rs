@@ -12,7 +12,7 @@ use wraith_transport::mover::{
     SendBatch, SendResult,
 };
 use wraith_transport::{
-    Addr, Bytes, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on,
+    Addr, Bytes, Config, ConnectError, Connection, Endpoint, PathAddr, block_on,
 };
 
 use crate::support::{Pattern, V4, access_key, config, endpoint, node_id, run};
