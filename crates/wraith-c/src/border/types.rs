@@ -15,7 +15,9 @@ macro_rules! c_enum {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[$doc])* $variant = $number,)* }
 
-        $crate::border::c_enum_of!($name [$($source, $other)?] $($variant = $number $(: $pattern)?,)*);
+        $crate::border::c_enum_of! {
+            $name [$($source, $other)?] $($variant = $number $(: $pattern)?,)*
+        }
     };
 }
 
