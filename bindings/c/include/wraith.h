@@ -448,7 +448,8 @@ typedef uint32_t wraith_callers_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Why a connection ended. Later versions add numbers; treat unknown ones as `WRAITH_CLOSED_OTHER`.
+// Why a connection ended. Later versions add numbers; treat unknown ones as
+// `WRAITH_CLOSED_OTHER`.
 enum wraith_close_cause_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -499,18 +500,18 @@ typedef struct wraith_serve_options_t {
     size_t struct_size;
     // A `wraith_callers_t`.
     uint32_t callers;
-    // Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them can
-    // connect any number of times.
+    // Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them
+    // can connect any number of times.
     uint32_t uses;
     // Lifetime of the code in seconds; 0 for one hour, or one day for any number of peers.
     uint32_t expires_s;
-    // 1 to give the service a socket of its own. Without this, the offers and services of the node
-    // share one, so an observer of the network can see that they belong together.
+    // 1 to give the service a socket of its own. Without this, the offers and services of the
+    // node share one, so an observer of the network can see that they belong together.
     uint32_t isolated;
     // Name of a service for contacts, which both sides know: 1 to 255 bytes.
     struct wraith_bytes_t name;
-    // Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
-    // node, where contacts look for it.
+    // Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of
+    // the node, where contacts look for it.
     struct wraith_bytes_t bind;
 } wraith_serve_options_t;
 
@@ -608,8 +609,8 @@ typedef uint64_t wraith_transfer_t;
 // An identity with its secret key.
 typedef uint64_t wraith_identity_t;
 
-// Options of a node. All zeros but `struct_size` is a new identity that meets peers on the local
-// network, stores nothing, and uses no server.
+// Options of a node. All zeros but `struct_size` is a new identity that meets peers on the
+// local network, stores nothing, and uses no server.
 typedef struct wraith_node_options_t {
     // `sizeof(wraith_node_options_t)`.
     size_t struct_size;
@@ -693,16 +694,16 @@ typedef struct wraith_handshake_options_t {
     uint32_t is_initiator;
     // Must be 0.
     uint32_t reserved;
-    // Protocol name, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is the default
-    // if empty. Supported: XX, XK, IK, NK, IX; psk0 to psk3; with or without `hfs` and
+    // Protocol name, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is the
+    // default if empty. Supported: XX, XK, IK, NK, IX; psk0 to psk3; with or without `hfs` and
     // `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
     struct wraith_bytes_t protocol;
     // The identity of this side, which the handshake sends and proves. 0 for none.
     wraith_identity_t identity;
     // Instead of an identity: 32 secret bytes, a plain Noise key.
     struct wraith_bytes_t local_key;
-    // The required NodeId (32 bytes) of the other side. In patterns with a pre-known static key,
-    // it is that key.
+    // The required NodeId (32 bytes) of the other side. In patterns with a pre-known static
+    // key, it is that key.
     struct wraith_bytes_t peer;
     // Instead of `peer`: the other side's public Noise key (32 bytes), in patterns with a
     // pre-known static key.

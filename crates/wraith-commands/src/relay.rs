@@ -35,15 +35,7 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
         Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
     })?;
     let pin = BASE32_NOPAD.encode(server.pin()).to_ascii_lowercase();
-    reporter.event(&Event::Listening {
-        address: &address.to_string(),
-        node_id: None,
-        accept: None,
-        folder: None,
-        contacts: None,
-        waiting_at: None,
-        pin: Some(&pin),
-    });
+    reporter.event(&Event::server_listening(&address.to_string(), Some(&pin)));
     let ways = if args.no_udp { "TCP" } else { "TCP and UDP" };
     reporter.status(format!(
         "Listening on {address} ({ways}). Both sides use it with --relay HOST:{}, or WRAITH_RELAY.\n\

@@ -20,15 +20,7 @@ pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), 
     })?;
     let address = server.local_addr().map_err(|error| failed("cannot listen", &error))?;
     let signals = Signals::catch(|| ()).map_err(|error| failed("cannot catch signals", &error))?;
-    reporter.event(&Event::Listening {
-        address: &address.to_string(),
-        node_id: None,
-        accept: None,
-        folder: None,
-        contacts: None,
-        waiting_at: None,
-        pin: None,
-    });
+    reporter.event(&Event::server_listening(&address.to_string(), None));
     reporter.status(format!(
         "Listening on {address} (TCP). Both sides use it with --rendezvous HOST:{}, or WRAITH_RENDEZVOUS.\n\
          It forwards encrypted messages only. Ctrl-C stops.",

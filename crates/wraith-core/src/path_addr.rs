@@ -12,6 +12,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
+use wraith_crypto::from_variants;
+
 /// The source or destination address of datagrams.
 ///
 /// As large as [`SocketAddr`], 32 bytes.
@@ -33,17 +35,7 @@ impl PathAddr {
     }
 }
 
-impl From<SocketAddr> for PathAddr {
-    fn from(address: SocketAddr) -> Self {
-        Self::Ip(address)
-    }
-}
-
-impl From<NonZeroU32> for PathAddr {
-    fn from(number: NonZeroU32) -> Self {
-        Self::Via(number)
-    }
-}
+from_variants!(PathAddr { SocketAddr => Ip, NonZeroU32 => Via });
 
 impl fmt::Display for PathAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,6 +27,7 @@ pub mod aead;
 pub mod agree;
 pub mod elligator;
 mod field;
+mod from_variants;
 pub mod hash;
 pub mod identity;
 pub mod kdf;

@@ -52,7 +52,7 @@ pub use capability::Capability;
 pub use code::{
     Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, JoinErrorKind,
     JoinSuccess, MakeTicket, MarkSpent, NoRandomness, ProofVerdict, TicketSide, announce,
-    announce_long, join, join_reachable, message, pake,
+    announce_long, join, message, pake,
 };
 pub use connect::{Connect, Connected, Connecting, Direct, Stream};
 pub use lan::Lan;

@@ -103,7 +103,10 @@ impl Reach {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let addresses = self.addresses();
         out.push(addresses.len() as u8);
-        addresses.iter().for_each(|address| out.extend_from_slice(&encode_address(*address)));
+        for address in addresses {
+            let canonical = SocketAddr::new(address.ip().to_canonical(), address.port());
+            out.extend_from_slice(&encode_address(canonical));
+        }
         out.push(self.relays().count() as u8);
         self.relays().for_each(|relay| relay.encode(out));
     }
@@ -163,7 +166,7 @@ impl From<Vec<SocketAddr>> for Reach {
 /// Encodes an address as in the handshake: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`.
 pub(crate) fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     let mut bytes = [0; ADDRESS_LEN];
-    match address.ip().to_canonical() {
+    match address.ip() {
         IpAddr::V4(ip) => {
             bytes[0] = 4;
             bytes[1..5].copy_from_slice(&ip.octets());

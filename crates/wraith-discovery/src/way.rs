@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use thiserror::Error;
+use wraith_crypto::from_variants;
 
 use crate::relay_addr::RelayAddr;
 
@@ -151,23 +152,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl From<SocketAddr> for Way {
-    fn from(address: SocketAddr) -> Self {
-        Self::Ip(address)
-    }
-}
-
-impl From<RelayAddr> for Way {
-    fn from(relay: RelayAddr) -> Self {
-        Self::Relay(relay)
-    }
-}
-
-impl From<CustomWay> for Way {
-    fn from(way: CustomWay) -> Self {
-        Self::Custom(way)
-    }
-}
+from_variants!(Way { SocketAddr => Ip, RelayAddr => Relay, CustomWay => Custom });
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use thiserror::Error;
 pub use wraith::session::vault::Durability;
-use wraith::session::vault::{self as inner, FileVault};
+use wraith::session::vault::{self as inner, FileVault, NewRecord};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
@@ -133,7 +133,7 @@ impl<V: inner::KeyVault> KeyVault for ExportedVault<V> {
         durability: Durability,
     ) -> Result<u64, VaultError> {
         let record = Zeroizing::new(record);
-        self.0.store(&name, generation, &record, durability)?;
+        self.0.store(&name, NewRecord { generation, bytes: &record, durability })?;
         Ok(generation)
     }
 
@@ -202,15 +202,10 @@ impl ForeignVault {
 }
 
 impl inner::KeyVault for ForeignVault {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), inner::VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), inner::VaultError> {
+        let NewRecord { generation, bytes, durability } = record;
         let _in_vault = VaultCallGuard::enter();
-        let stored = self.0.store(name.to_owned(), generation, record.to_vec(), durability)?;
+        let stored = self.0.store(name.to_owned(), generation, bytes.to_vec(), durability)?;
         check_confirmed(stored == generation, "store")
     }
 

@@ -36,7 +36,7 @@ use rand_core::CryptoRng;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use thiserror::Error;
-use wraith_crypto::{NodeId, Policy, TAG_BYTES, Wiped};
+use wraith_crypto::{NodeId, Policy, TAG_BYTES, Wiped, redacted_debug};
 use wraith_noise::primitives::{KeyPair, MlKem, Resolver};
 use zeroize::Zeroizing;
 
@@ -223,11 +223,7 @@ impl HandshakeBuilder {
     }
 }
 
-impl fmt::Debug for HandshakeBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HandshakeBuilder").field("protocol", &self.protocol).finish_non_exhaustive()
-    }
-}
+redacted_debug!(HandshakeBuilder, protocol);
 
 /// All inputs of the Noise state except the messages.
 struct HandshakeInputs {
@@ -556,15 +552,11 @@ impl Handshake {
     }
 }
 
-impl fmt::Debug for Handshake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handshake")
-            .field("protocol", &self.inputs.options.protocol)
-            .field("initiator", &self.inputs.options.initiator)
-            .field("messages", &self.steps.len())
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(
+    |it: Handshake|
+    protocol: it.inputs.options.protocol, initiator: it.inputs.options.initiator,
+    messages: it.steps.len()
+);
 
 fn write(state: &mut HandshakeState, payload: &[u8], len: usize) -> Result<Vec<u8>, snow::Error> {
     // snow requires room for a tag behind the payload, also where there is none.

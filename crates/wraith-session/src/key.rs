@@ -1,9 +1,7 @@
 //! The long-term static key of one side, used in any number of handshakes.
 
-use std::fmt;
-
 use rand_core::CryptoRng;
-use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_crypto::{NodeId, SecretIdentity, redacted_debug};
 use wraith_noise::primitives::KeyPair;
 use zeroize::Zeroizing;
 
@@ -51,8 +49,4 @@ impl StaticKey {
     }
 }
 
-impl fmt::Debug for StaticKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StaticKey").field("node_id", &self.node_id).finish_non_exhaustive()
-    }
-}
+redacted_debug!(StaticKey, node_id);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use wraith_crypto::from_variants;
 use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on};
 
 use crate::error::TransferError;
@@ -95,17 +96,7 @@ impl Fault {
     }
 }
 
-impl From<ReadExactError> for Fault {
-    fn from(error: ReadExactError) -> Self {
-        Self::Stream(error)
-    }
-}
-
-impl From<Malformed> for Fault {
-    fn from(error: Malformed) -> Self {
-        Self::Malformed(error)
-    }
-}
+from_variants!(Fault { ReadExactError => Stream, Malformed => Malformed });
 
 /// Writes messages to the control stream.
 pub(crate) struct ControlWriter {

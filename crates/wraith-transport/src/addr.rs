@@ -6,6 +6,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use wraith_crypto::from_variants;
+
 /// The address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -31,11 +33,7 @@ impl Addr {
     }
 }
 
-impl From<SocketAddr> for Addr {
-    fn from(address: SocketAddr) -> Self {
-        Self::Ip(address)
-    }
-}
+from_variants!(Addr { SocketAddr => Ip });
 
 impl From<&SocketAddr> for Addr {
     fn from(address: &SocketAddr) -> Self {

@@ -76,7 +76,7 @@ pub use punch_request::PortGuessing;
 pub use qlog_writer::QlogWriter;
 pub use socket_capabilities::SocketCapabilities;
 pub use stream::{RecvStream, SendStream};
-pub use wraith_core::punch::{PORT_GUESSES_MAX, is_target};
+pub use wraith_core::punch::{PORT_GUESSES_MAX, PeerStart, is_target};
 pub use wraith_core::{
     AccessKey, Algorithm, AnswerMode, ClockDifference, CloseReason, ConnectionStats, Door, DoorId,
     Ecn, EndpointConfig, HANDSHAKE_VERSION, HandshakeLog, KEY_AGREEMENT, LogResult, PathAddr,

@@ -126,25 +126,6 @@ impl Endpoint {
         &self,
         secret: [u8; 32],
         role: Role,
-        candidates: impl IntoIterator<Item = SocketAddr>,
-    ) -> Punch {
-        self.start_punch(secret, role, PeerStart::Now, candidates)
-    }
-
-    /// As [`Self::punch`], for a peer that starts up to a minute later.
-    pub fn wait_for_punch(
-        &self,
-        secret: [u8; 32],
-        role: Role,
-        candidates: impl IntoIterator<Item = SocketAddr>,
-    ) -> Punch {
-        self.start_punch(secret, role, PeerStart::WithinAMinute, candidates)
-    }
-
-    fn start_punch(
-        &self,
-        secret: [u8; 32],
-        role: Role,
         peer: PeerStart,
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {

@@ -20,7 +20,7 @@ pub use wraith_discovery::{
 };
 pub use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
-    SendResult,
+    SendBatch, SendResult,
 };
 pub use wraith_transport::{Addr, Ecn, PathAddr};
 

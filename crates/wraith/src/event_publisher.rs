@@ -192,13 +192,7 @@ impl EventPublisher {
     }
 }
 
-impl std::fmt::Debug for EventPublisher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventPublisher")
-            .field("observed", &self.observer.get().is_some())
-            .finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(|it: EventPublisher| observed: it.observer.get().is_some());
 
 #[derive(Debug, Default)]
 struct Queue {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wraith_discovery::{
     Code, CodeAnnouncement, JoinError, JoinErrorKind, JoinSuccess, MakeTicket, PlaceName,
-    TimeLimit, join_reachable,
+    TimeLimit, join,
 };
 
 use crate::error::{Cause, Error, ErrorKind};
@@ -45,7 +45,7 @@ pub(crate) async fn join_once(
     } else {
         None
     };
-    let joined = join_reachable(code, node.id(), ticket, node.places(), limit, spend, reach).await;
+    let joined = join(code, node.id(), ticket, node.places(), limit, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
         let what = format!("{error}; the attempt with this code was not recorded");
         publisher.publish(Event::Note { path: String::new(), what });

@@ -1,5 +1,5 @@
-//! The sources of `crates/wraith-c` as one file for cbindgen, which expands no macros: `export!`
-//! and the tables of reasons and events are expanded here.
+//! The sources of `crates/wraith-c` as one file for cbindgen, which expands no macros: `export!`,
+//! `c_enum!`, `c_struct!` and the tables of reasons and events are expanded here.
 
 use std::path::Path;
 
@@ -20,6 +20,12 @@ pub(crate) fn sources(file: &Path) -> Result<String> {
         } else if line == "export!(" {
             let block: Vec<&str> = lines.by_ref().take_while(|line| *line != ");").collect();
             out.push_str(&functions(&block.join("\n"))?);
+        } else if line == "c_enum! {" || line == "c_struct! {" {
+            out.push_str(if line == "c_enum! {" { "#[repr(u32)]\n" } else { "#[repr(C)]\n" });
+            lines.by_ref().take_while(|line| *line != "}").for_each(|line| {
+                out.push_str(&definition(line));
+                out.push('\n');
+            });
         } else if let Some(table) = line.strip_prefix("include!(\"") {
             let table = table.strip_suffix("\");").context("the table has a path")?;
             let table = file.with_file_name(table);
@@ -34,6 +40,16 @@ pub(crate) fn sources(file: &Path) -> Result<String> {
         }
     }
     Ok(out)
+}
+
+/// Returns a line of an enum or a struct without what the enum is converted from.
+fn definition(line: &str) -> String {
+    let is_variant = line.trim_start().starts_with("WRAITH_");
+    match (line.split_once(" of "), line.split_once(": ")) {
+        (Some((start, _)), _) if line.ends_with('{') => format!("{start} {{"),
+        (_, Some((start, _))) if is_variant => format!("{start},"),
+        _ => line.to_owned(),
+    }
 }
 
 /// Returns the declarations of exported functions, with the C parameters of each argument as in

@@ -12,6 +12,7 @@ mod callbacks;
 mod errors;
 mod export;
 mod output;
+mod types;
 mod vault;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,6 +22,7 @@ pub use callbacks::{Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
 pub(crate) use export::{export, export_argument, export_one};
 pub use output::{OutPtr, Output, write_wanted};
+pub(crate) use types::{c_enum, c_enum_of, c_struct};
 pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
 use crate::bytes::{WRAITH_BATCH_MAX, wraith_bytes_t};
@@ -50,6 +52,9 @@ pub struct Call(());
 /// The type is `repr(C)` or a primitive, and consists of integers, pointers and `Option`s of
 /// function pointers only.
 pub unsafe trait Plain: Copy {}
+
+/// Compiles only for plain types.
+pub(crate) const fn assert_plain<T: Plain>() {}
 
 // SAFETY: an integer.
 unsafe impl Plain for u64 {}

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use wraith_session::vault::{Durability, KeyVault, VaultError};
+use wraith_session::vault::{Durability, KeyVault, NewRecord, VaultError};
 use zeroize::Zeroizing;
 
 use super::Plain;
@@ -111,21 +111,16 @@ fn name_of(name: &str) -> wraith_bytes_t {
 }
 
 impl KeyVault for CallersVault {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
         let store = self.0.store.expect("`new` saw that it is there");
-        let durability = match durability {
+        let durability = match record.durability {
             Durability::Process => 0,
             Durability::Power => 1,
         };
-        let record = wraith_bytes_t::of(record);
+        let bytes = wraith_bytes_t::of(record.bytes);
         // SAFETY: the caller's function has this signature, and the bytes live until it returns.
-        let status = unsafe { store(self.0.user, name_of(name), generation, record, durability) };
+        let status =
+            unsafe { store(self.0.user, name_of(name), record.generation, bytes, durability) };
         match status {
             _ if status == WRAITH_OK as i32 => Ok(()),
             _ if status == WRAITH_CONFLICT as i32 => Err(VaultError::Conflict),

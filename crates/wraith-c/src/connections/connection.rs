@@ -11,7 +11,7 @@ use wraith::{
 
 use super::ended;
 use super::stream::{StreamEntry, wraith_stream_t};
-use crate::border::{export, write_wanted};
+use crate::border::{c_enum, export, write_wanted};
 use crate::files::node::{NodeRuntime, wraith_node_t};
 use crate::options::{millis, set};
 use crate::status::wraith_status_t::{WRAITH_CANCELLED, WRAITH_EXHAUSTED, WRAITH_INVALID_STATE};
@@ -22,33 +22,22 @@ use crate::waiting::{TaskResult, wait};
 /// A raw connection.
 pub type wraith_connection_t = u64;
 
-/// Why a connection ended. Later versions add numbers; treat unknown ones as `WRAITH_CLOSED_OTHER`.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_close_cause_t {
-    /// Any other cause.
-    WRAITH_CLOSED_OTHER = 0,
-    /// This side closed or freed it.
-    WRAITH_CLOSED_HERE = 1,
-    /// The peer closed it, with a code and a text.
-    WRAITH_CLOSED_BY_PEER = 2,
-    /// No packet arrived from the peer for some seconds.
-    WRAITH_CLOSED_IDLE_TIMEOUT = 3,
-    /// The path carries only packets that are too small.
-    WRAITH_CLOSED_PATH_MTU = 4,
-    /// The peer violated the protocol.
-    WRAITH_CLOSED_PROTOCOL = 5,
-}
-
-fn close_cause(reason: &CloseReason) -> wraith_close_cause_t {
-    use wraith_close_cause_t::*;
-    match reason {
-        CloseReason::Local => WRAITH_CLOSED_HERE,
-        CloseReason::Peer { .. } => WRAITH_CLOSED_BY_PEER,
-        CloseReason::IdleTimeout => WRAITH_CLOSED_IDLE_TIMEOUT,
-        CloseReason::PathMtu => WRAITH_CLOSED_PATH_MTU,
-        CloseReason::Violation(_) => WRAITH_CLOSED_PROTOCOL,
-        _ => WRAITH_CLOSED_OTHER,
+c_enum! {
+    /// Why a connection ended. Later versions add numbers; treat unknown ones as
+    /// `WRAITH_CLOSED_OTHER`.
+    pub enum wraith_close_cause_t of CloseReason, else WRAITH_CLOSED_OTHER {
+        /// Any other cause.
+        WRAITH_CLOSED_OTHER = 0,
+        /// This side closed or freed it.
+        WRAITH_CLOSED_HERE = 1: CloseReason::Local,
+        /// The peer closed it, with a code and a text.
+        WRAITH_CLOSED_BY_PEER = 2: CloseReason::Peer { .. },
+        /// No packet arrived from the peer for some seconds.
+        WRAITH_CLOSED_IDLE_TIMEOUT = 3: CloseReason::IdleTimeout,
+        /// The path carries only packets that are too small.
+        WRAITH_CLOSED_PATH_MTU = 4: CloseReason::PathMtu,
+        /// The peer violated the protocol.
+        WRAITH_CLOSED_PROTOCOL = 5: CloseReason::Violation(_),
     }
 }
 
@@ -289,7 +278,7 @@ export!(
             _ => (0, &b""[..]),
         };
         out.room(text.len())?;
-        write_wanted(cause.as_ref(), close_cause(&reason) as u32);
+        write_wanted(cause.as_ref(), wraith_close_cause_t::of(&reason) as u32);
         write_wanted(code.as_ref(), peers_code);
         out.write(text)
     }

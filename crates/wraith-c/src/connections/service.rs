@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use wraith::{Service, ServiceBuilder};
 
 use super::connection::{ConnectionEntry, wraith_connection_t};
-use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
+use crate::border::{Call, Callbacks, c_enum, c_struct, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
 use crate::files::callback_thread::CallbackThread;
 use crate::files::context::TransferContext;
@@ -22,43 +22,40 @@ use crate::waiting::wait;
 /// A service.
 pub type wraith_service_t = u64;
 
-/// The peers that are invited to a service.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_callers_t {
-    /// Peers that use the code made for the service.
-    WRAITH_CALLERS_BY_CODE = 0,
-    /// Every peer that has the ticket.
-    WRAITH_CALLERS_BY_TICKET = 1,
-    /// All contacts of the node that know the name in the options.
-    WRAITH_CALLERS_CONTACTS = 2,
+c_enum! {
+    /// The peers that are invited to a service.
+    pub enum wraith_callers_t {
+        /// Peers that use the code made for the service.
+        WRAITH_CALLERS_BY_CODE = 0,
+        /// Every peer that has the ticket.
+        WRAITH_CALLERS_BY_TICKET = 1,
+        /// All contacts of the node that know the name in the options.
+        WRAITH_CALLERS_CONTACTS = 2,
+    }
 }
 
-/// Options of a service. All zeros but `struct_size` is a service by code, for one peer.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_serve_options_t {
-    /// `sizeof(wraith_serve_options_t)`.
-    pub struct_size: usize,
-    /// A `wraith_callers_t`.
-    pub callers: u32,
-    /// Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them can
-    /// connect any number of times.
-    pub uses: u32,
-    /// Lifetime of the code in seconds; 0 for one hour, or one day for any number of peers.
-    pub expires_s: u32,
-    /// 1 to give the service a socket of its own. Without this, the offers and services of the node
-    /// share one, so an observer of the network can see that they belong together.
-    pub isolated: u32,
-    /// Name of a service for contacts, which both sides know: 1 to 255 bytes.
-    pub name: wraith_bytes_t,
-    /// Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of the
-    /// node, where contacts look for it.
-    pub bind: wraith_bytes_t,
+c_struct! {
+    /// Options of a service. All zeros but `struct_size` is a service by code, for one peer.
+    pub struct wraith_serve_options_t {
+        /// `sizeof(wraith_serve_options_t)`.
+        pub struct_size: usize,
+        /// A `wraith_callers_t`.
+        pub callers: u32,
+        /// Number of peers that can use the code, or `WRAITH_ANY_NUMBER`; 0 means 1. Each of them
+        /// can connect any number of times.
+        pub uses: u32,
+        /// Lifetime of the code in seconds; 0 for one hour, or one day for any number of peers.
+        pub expires_s: u32,
+        /// 1 to give the service a socket of its own. Without this, the offers and services of the
+        /// node share one, so an observer of the network can see that they belong together.
+        pub isolated: u32,
+        /// Name of a service for contacts, which both sides know: 1 to 255 bytes.
+        pub name: wraith_bytes_t,
+        /// Listening address of a socket for this service alone, `IP:PORT`; empty for the socket of
+        /// the node, where contacts look for it.
+        pub bind: wraith_bytes_t,
+    }
 }
-
-// SAFETY: integers, and pointers with lengths.
-unsafe impl Plain for wraith_serve_options_t {}
 
 static wraith_service_t: Table<ServiceEntry> = Table::new(Kind::Service);
 
@@ -74,15 +71,14 @@ fn apply(
     mut builder: ServiceBuilder,
     options: &wraith_serve_options_t,
 ) -> Outcome<ServiceBuilder> {
-    builder = match options.callers {
-        by if by == wraith_callers_t::WRAITH_CALLERS_BY_CODE as u32 => {
+    use wraith_callers_t::*;
+    builder = match wraith_callers_t::of(options.callers) {
+        Some(WRAITH_CALLERS_BY_CODE) => {
             builder.callers(Some(options.uses).filter(|uses| *uses != WRAITH_ANY_NUMBER))
         }
-        by if by == wraith_callers_t::WRAITH_CALLERS_BY_TICKET as u32 => builder.by_ticket(),
-        by if by == wraith_callers_t::WRAITH_CALLERS_CONTACTS as u32 => {
-            builder.for_contacts(call.text_field(options.name)?)
-        }
-        _ => return Err(Failure::input("a service is by code, by ticket or for contacts")),
+        Some(WRAITH_CALLERS_BY_TICKET) => builder.by_ticket(),
+        Some(WRAITH_CALLERS_CONTACTS) => builder.for_contacts(call.text_field(options.name)?),
+        None => return Err(Failure::input("a service is by code, by ticket or for contacts")),
     };
     let life = nonzero(options.expires_s.into()).map(Duration::from_secs);
     builder = set(builder, life, ServiceBuilder::expires);

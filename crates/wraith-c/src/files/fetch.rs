@@ -9,47 +9,44 @@ use super::event::OfferShown;
 use super::event::wraith_answer_t::*;
 use super::node::wraith_node_t;
 use super::transfer::{self, Reports, wraith_transfer_t};
-use crate::border::{Callbacks, Plain, export, wraith_callbacks_t};
+use crate::border::{Callbacks, c_enum, c_struct, export, wraith_callbacks_t};
 use crate::options::{millis, nonzero, path, switch};
 use crate::status::wraith_status_t::WRAITH_POSTPONED;
 use crate::status::{Failure, Outcome};
 
-/// Policy for a name that already exists.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_on_conflict_t {
-    /// Give the new file another name.
-    WRAITH_RENAME = 0,
-    /// Keep the existing file and skip the new one.
-    WRAITH_SKIP = 1,
-    /// Replace the existing file, once all of the new one is verified.
-    WRAITH_OVERWRITE = 2,
+c_enum! {
+    /// Policy for a name that already exists.
+    pub enum wraith_on_conflict_t {
+        /// Give the new file another name.
+        WRAITH_RENAME = 0,
+        /// Keep the existing file and skip the new one.
+        WRAITH_SKIP = 1,
+        /// Replace the existing file, once all of the new one is verified.
+        WRAITH_OVERWRITE = 2,
+    }
 }
 
-/// Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_fetch_options_t {
-    /// `sizeof(wraith_fetch_options_t)`.
-    pub struct_size: usize,
-    /// A `wraith_on_conflict_t`.
-    pub on_conflict: u32,
-    /// 1 to accept any offer without asking.
-    pub accept_all: u32,
-    /// 1 to end before everything is on stable storage.
-    pub no_sync: u32,
-    /// 1 to preserve all permission bits.
-    pub keep_modes: u32,
-    /// Rate limit in bytes per second; 0 for no limit.
-    pub bytes_per_second: u64,
-    /// Time limit for finding the sender, in milliseconds; 0 for the default.
-    pub timeout_ms: u64,
-    /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
-    pub progress_ms: u64,
+c_struct! {
+    /// Options of a fetch. All zeros but `struct_size` asks first, and renames on conflicts.
+    pub struct wraith_fetch_options_t {
+        /// `sizeof(wraith_fetch_options_t)`.
+        pub struct_size: usize,
+        /// A `wraith_on_conflict_t`.
+        pub on_conflict: u32,
+        /// 1 to accept any offer without asking.
+        pub accept_all: u32,
+        /// 1 to end before everything is on stable storage.
+        pub no_sync: u32,
+        /// 1 to preserve all permission bits.
+        pub keep_modes: u32,
+        /// Rate limit in bytes per second; 0 for no limit.
+        pub bytes_per_second: u64,
+        /// Time limit for finding the sender, in milliseconds; 0 for the default.
+        pub timeout_ms: u64,
+        /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
+        pub progress_ms: u64,
+    }
 }
-
-// SAFETY: integers.
-unsafe impl Plain for wraith_fetch_options_t {}
 
 export!(
     /// Fetches the offer behind `source`, a code or a ticket, into `folder`, which is created when
@@ -98,15 +95,12 @@ export!(
 
 fn policy(on_conflict: u32) -> Outcome<OnConflict> {
     use wraith_on_conflict_t::*;
-    [
-        (WRAITH_RENAME, OnConflict::Rename),
-        (WRAITH_SKIP, OnConflict::Skip),
-        (WRAITH_OVERWRITE, OnConflict::Overwrite),
-    ]
-    .into_iter()
-    .find(|(number, _)| *number as u32 == on_conflict)
-    .map(|(_, policy)| policy)
-    .ok_or_else(|| Failure::input("on_conflict has an unknown value"))
+    match wraith_on_conflict_t::of(on_conflict) {
+        Some(WRAITH_RENAME) => Ok(OnConflict::Rename),
+        Some(WRAITH_SKIP) => Ok(OnConflict::Skip),
+        Some(WRAITH_OVERWRITE) => Ok(OnConflict::Overwrite),
+        None => Err(Failure::input("on_conflict has an unknown value")),
+    }
 }
 
 async fn run(transfer: Transfer, shared: Arc<TransferContext>) -> (Outcome, u64) {

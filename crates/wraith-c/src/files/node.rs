@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use wraith::state::{ContactAddress, ContactName, StateDir};
 use wraith::{Lan, Node, NodeId};
 
-use crate::border::{Call, Plain, export};
+use crate::border::{Call, c_struct, export};
 use crate::bytes::wraith_bytes_t;
 use crate::identity::{WRAITH_NODE_ID_BYTES, wraith_identity_t};
 use crate::options::{path, switch};
@@ -27,27 +27,24 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// A node.
 pub type wraith_node_t = u64;
 
-/// Options of a node. All zeros but `struct_size` is a new identity that meets peers on the local
-/// network, stores nothing, and uses no server.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_node_options_t {
-    /// `sizeof(wraith_node_options_t)`.
-    pub struct_size: usize,
-    /// Its identity; 0 for the identity of its state, or a new one.
-    pub identity: wraith_identity_t,
-    /// Folder for identity, contacts and unfinished transfers; empty to store nothing.
-    pub state_folder: wraith_bytes_t,
-    /// Rendezvous server, `HOST` or `HOST:PORT`; empty for none.
-    pub rendezvous: wraith_bytes_t,
-    /// 1 to turn off discovery on the local network.
-    pub lan_off: u32,
-    /// 1 to use the Mainline DHT as well.
-    pub dht: u32,
+c_struct! {
+    /// Options of a node. All zeros but `struct_size` is a new identity that meets peers on the
+    /// local network, stores nothing, and uses no server.
+    pub struct wraith_node_options_t {
+        /// `sizeof(wraith_node_options_t)`.
+        pub struct_size: usize,
+        /// Its identity; 0 for the identity of its state, or a new one.
+        pub identity: wraith_identity_t,
+        /// Folder for identity, contacts and unfinished transfers; empty to store nothing.
+        pub state_folder: wraith_bytes_t,
+        /// Rendezvous server, `HOST` or `HOST:PORT`; empty for none.
+        pub rendezvous: wraith_bytes_t,
+        /// 1 to turn off discovery on the local network.
+        pub lan_off: u32,
+        /// 1 to use the Mainline DHT as well.
+        pub dht: u32,
+    }
 }
-
-// SAFETY: integers, and pointers with lengths.
-unsafe impl Plain for wraith_node_options_t {}
 
 impl wraith_node_options_t {
     const DEFAULT: Self = Self {

@@ -8,52 +8,49 @@ use wraith::{Node, Offer, OfferBuilder, Payload};
 use super::context::TransferContext;
 use super::node::wraith_node_t;
 use super::transfer::{self, Reports, wraith_transfer_t};
-use crate::border::{Call, Callbacks, Plain, export, wraith_callbacks_t};
+use crate::border::{Call, Callbacks, c_enum, c_struct, export, wraith_callbacks_t};
 use crate::bytes::wraith_bytes_t;
 use crate::options::{bind, millis, nonzero, path, set};
 use crate::status::{Failure, Outcome};
 
-/// The recipient of an offer.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_offer_to_t {
-    /// Any receiver with the code made for the offer.
-    WRAITH_OFFER_BY_CODE = 0,
-    /// Any receiver with the ticket.
-    WRAITH_OFFER_BY_TICKET = 1,
-    /// The contact named in the options.
-    WRAITH_OFFER_TO_CONTACT = 2,
+c_enum! {
+    /// The recipient of an offer.
+    pub enum wraith_offer_to_t {
+        /// Any receiver with the code made for the offer.
+        WRAITH_OFFER_BY_CODE = 0,
+        /// Any receiver with the ticket.
+        WRAITH_OFFER_BY_TICKET = 1,
+        /// The contact named in the options.
+        WRAITH_OFFER_TO_CONTACT = 2,
+    }
 }
 
 /// For `receivers`: any number, until the offer is cancelled.
 pub const WRAITH_ANY_NUMBER: u32 = u32::MAX;
 
-/// Options of an offer. All zeros but `struct_size` is an offer by code, to one receiver.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_offer_options_t {
-    /// `sizeof(wraith_offer_options_t)`.
-    pub struct_size: usize,
-    /// A `wraith_offer_to_t`.
-    pub to: u32,
-    /// Number of receivers, or `WRAITH_ANY_NUMBER`; 0 means 1.
-    pub receivers: u32,
-    /// Name of the contact, for `WRAITH_OFFER_TO_CONTACT`.
-    pub contact: wraith_bytes_t,
-    /// Listening address, `IP:PORT`; empty for all local addresses.
-    pub bind: wraith_bytes_t,
-    /// Rate limit in bytes per second; 0 for no limit.
-    pub bytes_per_second: u64,
-    /// Lifetime of the code in seconds; 0 for one hour.
-    pub expires_s: u64,
-    /// Time limit for the first connection, in milliseconds; 0 for the default.
-    pub timeout_ms: u64,
-    /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
-    pub progress_ms: u64,
+c_struct! {
+    /// Options of an offer. All zeros but `struct_size` is an offer by code, to one receiver.
+    pub struct wraith_offer_options_t {
+        /// `sizeof(wraith_offer_options_t)`.
+        pub struct_size: usize,
+        /// A `wraith_offer_to_t`.
+        pub to: u32,
+        /// Number of receivers, or `WRAITH_ANY_NUMBER`; 0 means 1.
+        pub receivers: u32,
+        /// Name of the contact, for `WRAITH_OFFER_TO_CONTACT`.
+        pub contact: wraith_bytes_t,
+        /// Listening address, `IP:PORT`; empty for all local addresses.
+        pub bind: wraith_bytes_t,
+        /// Rate limit in bytes per second; 0 for no limit.
+        pub bytes_per_second: u64,
+        /// Lifetime of the code in seconds; 0 for one hour.
+        pub expires_s: u64,
+        /// Time limit for the first connection, in milliseconds; 0 for the default.
+        pub timeout_ms: u64,
+        /// Interval of `WRAITH_EVENT_PROGRESS` in milliseconds; 0 for none.
+        pub progress_ms: u64,
+    }
 }
-
-// SAFETY: integers, and pointers with lengths.
-unsafe impl Plain for wraith_offer_options_t {}
 
 fn apply(
     call: &Call,
@@ -61,13 +58,14 @@ fn apply(
     options: &wraith_offer_options_t,
     node: &Node,
 ) -> Outcome<OfferBuilder> {
-    builder = match options.to {
-        to if to == wraith_offer_to_t::WRAITH_OFFER_BY_CODE as u32 => builder.by_code(),
-        to if to == wraith_offer_to_t::WRAITH_OFFER_BY_TICKET as u32 => builder.by_ticket(),
-        to if to == wraith_offer_to_t::WRAITH_OFFER_TO_CONTACT as u32 => {
+    use wraith_offer_to_t::*;
+    builder = match wraith_offer_to_t::of(options.to) {
+        Some(WRAITH_OFFER_BY_CODE) => builder.by_code(),
+        Some(WRAITH_OFFER_BY_TICKET) => builder.by_ticket(),
+        Some(WRAITH_OFFER_TO_CONTACT) => {
             builder.to_contact(node.contact(call.text_field(options.contact)?)?)
         }
-        _ => return Err(Failure::input("an offer goes by code, by ticket or to a contact")),
+        None => return Err(Failure::input("an offer goes by code, by ticket or to a contact")),
     };
     builder = match options.receivers {
         WRAITH_ANY_NUMBER => builder.any_number(),

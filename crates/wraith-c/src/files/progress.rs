@@ -4,28 +4,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wraith::ProgressReader;
 
-use crate::border::Plain;
+use crate::border::c_struct;
 
-/// Progress of a transfer, or its final figures.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct wraith_progress_t {
-    /// Bytes settled: transferred, already present, or of failed files.
-    pub bytes: u64,
-    /// Bytes of all files in the offer.
-    pub bytes_total: u64,
-    /// Number of settled files.
-    pub files: u64,
-    /// Number of files in the offer.
-    pub files_total: u64,
-    /// Bytes transferred per second, averaged over the last five seconds.
-    pub bytes_per_second: u64,
-    /// Number of receivers that confirmed everything; set when an offer has ended.
-    pub receivers: u64,
+c_struct! {
+    /// Progress of a transfer, or its final figures.
+    #[derive(Default, PartialEq, Eq)]
+    pub struct wraith_progress_t {
+        /// Bytes settled: transferred, already present, or of failed files.
+        pub bytes: u64,
+        /// Bytes of all files in the offer.
+        pub bytes_total: u64,
+        /// Number of settled files.
+        pub files: u64,
+        /// Number of files in the offer.
+        pub files_total: u64,
+        /// Bytes transferred per second, averaged over the last five seconds.
+        pub bytes_per_second: u64,
+        /// Number of receivers that confirmed everything; set when an offer has ended.
+        pub receivers: u64,
+    }
 }
-
-// SAFETY: integers.
-unsafe impl Plain for wraith_progress_t {}
 
 /// The figures of a transfer: none yet, those of its reader, or the final ones.
 #[derive(Default)]

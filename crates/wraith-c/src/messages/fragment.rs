@@ -6,7 +6,7 @@ use wraith_session::fragment::{PIECE_BYTES_MIN, Reassembler, ReassemblyLimits, S
 use wraith_session::system_rng;
 use zeroize::Zeroizing;
 
-use crate::border::{Plain, export};
+use crate::border::{c_struct, export};
 use crate::table::{Kind, Table};
 
 /// Minimum `room` for a message of several pieces, in bytes.
@@ -18,23 +18,20 @@ pub type wraith_splitter_t = u64;
 /// A reassembler of messages.
 pub type wraith_reassembler_t = u64;
 
-/// Limits of a reassembler. 0 stands for the default.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_reassembly_limits_t {
-    /// `sizeof(wraith_reassembly_limits_t)`.
-    pub struct_size: usize,
-    /// Maximum message length in bytes. Default: 1 MiB.
-    pub message_bytes: usize,
-    /// Maximum bytes held for incomplete messages, plus 64 bytes per piece. Default: 2 MiB, or
-    /// twice the maximum message length if that is more. The oldest message is evicted.
-    pub held_bytes: usize,
-    /// Maximum number of incomplete messages. Default: 16.
-    pub held_messages: usize,
+c_struct! {
+    /// Limits of a reassembler. 0 stands for the default.
+    pub struct wraith_reassembly_limits_t {
+        /// `sizeof(wraith_reassembly_limits_t)`.
+        pub struct_size: usize,
+        /// Maximum message length in bytes. Default: 1 MiB.
+        pub message_bytes: usize,
+        /// Maximum bytes held for incomplete messages, plus 64 bytes per piece. Default: 2 MiB, or
+        /// twice the maximum message length if that is more. The oldest message is evicted.
+        pub held_bytes: usize,
+        /// Maximum number of incomplete messages. Default: 16.
+        pub held_messages: usize,
+    }
 }
-
-// SAFETY: integers.
-unsafe impl Plain for wraith_reassembly_limits_t {}
 
 static wraith_splitter_t: Table<Mutex<Splitter>> = Table::new(Kind::Splitter);
 static wraith_reassembler_t: Table<Mutex<Reassembler>> = Table::new(Kind::Reassembler);

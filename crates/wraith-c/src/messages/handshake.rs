@@ -10,7 +10,7 @@ use wraith_session::{
 use zeroize::Zeroizing;
 
 use super::session::{self, wraith_session_t};
-use crate::border::{Call, Plain, export};
+use crate::border::{Call, c_enum, c_struct, export};
 use crate::bytes::wraith_bytes_t;
 use crate::identity::wraith_identity_t;
 use crate::options::{set, switch};
@@ -27,50 +27,47 @@ const _: () = assert!(WRAITH_HANDSHAKE_PAYLOAD_MAX == HANDSHAKE_PAYLOAD_BYTES_MA
 /// One side of a handshake.
 pub type wraith_handshake_t = u64;
 
-/// The next step of a handshake.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum wraith_turn_t {
-    /// This side writes a message.
-    WRAITH_TURN_WRITE = 1,
-    /// This side reads a message.
-    WRAITH_TURN_READ = 2,
-    /// The handshake is complete: call `wraith_handshake_session`.
-    WRAITH_TURN_OVER = 3,
+c_enum! {
+    /// The next step of a handshake.
+    pub enum wraith_turn_t {
+        /// This side writes a message.
+        WRAITH_TURN_WRITE = 1,
+        /// This side reads a message.
+        WRAITH_TURN_READ = 2,
+        /// The handshake is complete: call `wraith_handshake_session`.
+        WRAITH_TURN_OVER = 3,
+    }
 }
 
-/// Options of a handshake.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct wraith_handshake_options_t {
-    /// `sizeof(wraith_handshake_options_t)`.
-    pub struct_size: usize,
-    /// 1 for the side that writes first.
-    pub is_initiator: u32,
-    /// Must be 0.
-    pub reserved: u32,
-    /// Protocol name, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is the default
-    /// if empty. Supported: XX, XK, IK, NK, IX; psk0 to psk3; with or without `hfs` and
-    /// `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
-    pub protocol: wraith_bytes_t,
-    /// The identity of this side, which the handshake sends and proves. 0 for none.
-    pub identity: wraith_identity_t,
-    /// Instead of an identity: 32 secret bytes, a plain Noise key.
-    pub local_key: wraith_bytes_t,
-    /// The required NodeId (32 bytes) of the other side. In patterns with a pre-known static key,
-    /// it is that key.
-    pub peer: wraith_bytes_t,
-    /// Instead of `peer`: the other side's public Noise key (32 bytes), in patterns with a
-    /// pre-known static key.
-    pub remote_key: wraith_bytes_t,
-    /// The pre-shared key (32 bytes); set if and only if the protocol name has a psk.
-    pub psk: wraith_bytes_t,
-    /// Prologue: data beside the protocol that must be equal on both sides. It is not sent.
-    pub prologue: wraith_bytes_t,
+c_struct! {
+    /// Options of a handshake.
+    pub struct wraith_handshake_options_t {
+        /// `sizeof(wraith_handshake_options_t)`.
+        pub struct_size: usize,
+        /// 1 for the side that writes first.
+        pub is_initiator: u32,
+        /// Must be 0.
+        pub reserved: u32,
+        /// Protocol name, such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is the
+        /// default if empty. Supported: XX, XK, IK, NK, IX; psk0 to psk3; with or without `hfs` and
+        /// `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
+        pub protocol: wraith_bytes_t,
+        /// The identity of this side, which the handshake sends and proves. 0 for none.
+        pub identity: wraith_identity_t,
+        /// Instead of an identity: 32 secret bytes, a plain Noise key.
+        pub local_key: wraith_bytes_t,
+        /// The required NodeId (32 bytes) of the other side. In patterns with a pre-known static
+        /// key, it is that key.
+        pub peer: wraith_bytes_t,
+        /// Instead of `peer`: the other side's public Noise key (32 bytes), in patterns with a
+        /// pre-known static key.
+        pub remote_key: wraith_bytes_t,
+        /// The pre-shared key (32 bytes); set if and only if the protocol name has a psk.
+        pub psk: wraith_bytes_t,
+        /// Prologue: data beside the protocol that must be equal on both sides. It is not sent.
+        pub prologue: wraith_bytes_t,
+    }
 }
-
-// SAFETY: integers, and pointers with lengths.
-unsafe impl Plain for wraith_handshake_options_t {}
 
 static wraith_handshake_t: Table<Mutex<Handshake>> = Table::new(Kind::Handshake);
 

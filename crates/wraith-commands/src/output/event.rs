@@ -306,6 +306,14 @@ pub enum Event<'a> {
     },
 }
 
+impl<'a> Event<'a> {
+    /// Returns the event of a rendezvous server or a relay.
+    pub fn server_listening(address: &'a str, pin: Option<&'a str>) -> Self {
+        let (node_id, accept, folder, contacts, waiting_at) = (None, None, None, None, None);
+        Self::Listening { address, node_id, accept, folder, contacts, waiting_at, pin }
+    }
+}
+
 /// An event, with the number of its receiver if there are several.
 #[derive(Clone, Debug, Serialize)]
 pub struct NumberedEvent<'a, E> {

@@ -43,27 +43,12 @@ pub type MarkSpent = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// Looks for the creator of `code` within `limit`, as the identity `own`. If the joiner has the
 /// ticket, `ticket` makes it for the creator's identity. `spend` is called before the guess is
-/// sent; a long code involves no guess. Drop ends the search.
+/// sent; a long code involves no guess. `reach` makes the joiner's addresses for the creator of a
+/// long code: both sides may have to start sending. Drop ends the search.
 ///
 /// # Errors
 /// The most informative reason of all places.
 pub async fn join(
-    code: &Code,
-    own: NodeId,
-    ticket: Option<MakeTicket>,
-    places: &Places,
-    limit: TimeLimit,
-    spend: MarkSpent,
-) -> Result<JoinSuccess, JoinError> {
-    join_reachable(code, own, ticket, places, limit, spend, None).await
-}
-
-/// Same as [`join`], and sends the joiner's addresses to the creator of a long code: both sides may
-/// have to start sending.
-///
-/// # Errors
-/// The most informative reason of all places.
-pub async fn join_reachable(
     code: &Code,
     own: NodeId,
     ticket: Option<MakeTicket>,

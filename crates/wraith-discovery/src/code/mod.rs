@@ -42,7 +42,7 @@ use zeroize::Zeroizing;
 pub use announce::{CodeAnnouncement, CodeOptions, announce};
 pub use attempts::{JoinError, JoinErrorKind, JoinSuccess};
 pub use creator::{Creator, ProofVerdict};
-pub use join::{MarkSpent, join, join_reachable};
+pub use join::{MarkSpent, join};
 pub use long::announce_long;
 pub use pake::TicketSide;
 pub use state::CodeEvent;

@@ -36,23 +36,24 @@ enum QueryState {
 
 /// Asking the group.
 struct GroupQuery {
+    exchange: Exchange,
+    pause: Duration,
+}
+
+/// Talking to one peer.
+struct Conversation {
+    exchange: Exchange,
+    peer: SocketAddr,
+    packet: [u8; PACKET_LEN],
+}
+
+/// Receives answers until it is time to send again.
+struct Exchange {
     sockets: DualStackSockets,
     envelope: Envelope,
     buffer: RecvBuffer,
     /// The latest request.
     opening: Vec<u8>,
-    pause: Duration,
-    next: Instant,
-}
-
-/// Talking to one peer.
-struct Conversation {
-    sockets: DualStackSockets,
-    envelope: Envelope,
-    buffer: RecvBuffer,
-    opening: Vec<u8>,
-    peer: SocketAddr,
-    packet: [u8; PACKET_LEN],
     next: Instant,
 }
 
@@ -69,7 +70,7 @@ impl LanQuery {
             QueryState::Querying(group_query) => {
                 group_query.receive(&self.lan, &mut self.question).await?
             }
-            QueryState::Conversing(conversation) => conversation.receive().await?,
+            QueryState::Conversing(conversation) => conversation.receive().await,
             QueryState::New => return Err(PlaceError::Protocol),
         };
         self.last_from = Some(from);
@@ -82,15 +83,15 @@ impl LanQuery {
         let mut conversation = match (state, self.last_from) {
             (QueryState::Conversing(conversation), _) => conversation,
             (QueryState::Querying(group_query), Some(peer)) => {
-                let GroupQuery { sockets, envelope, buffer, opening, .. } = group_query;
-                let (packet, next) = ([0; PACKET_LEN], Instant::now());
-                Box::new(Conversation { sockets, envelope, buffer, opening, peer, packet, next })
+                let (exchange, packet) = (group_query.exchange, [0; PACKET_LEN]);
+                Box::new(Conversation { exchange, peer, packet })
             }
             // No peer has answered yet.
             _ => return Err(PlaceError::Protocol),
         };
-        conversation.packet = conversation.envelope.wrap(&conversation.opening, message)?;
-        conversation.next = Instant::now();
+        let exchange = &mut conversation.exchange;
+        conversation.packet = exchange.envelope.wrap(&exchange.opening, message)?;
+        exchange.next = Instant::now();
         self.state = QueryState::Conversing(conversation);
         Ok(())
     }
@@ -101,7 +102,8 @@ impl GroupQuery {
         let unusable = |error: std::io::Error| PlaceError::Unusable(error.to_string());
         let sockets = DualStackSockets::ephemeral().map_err(unusable)?;
         let (buffer, opening, next) = (RecvBuffer::new(), Vec::new(), Instant::now());
-        Ok(Self { sockets, envelope, buffer, opening, pause: FIRST_PAUSE, next })
+        let exchange = Exchange { sockets, envelope, buffer, opening, next };
+        Ok(Self { exchange, pause: FIRST_PAUSE })
     }
 
     async fn receive(
@@ -110,25 +112,10 @@ impl GroupQuery {
         question: &mut MakeQuestion,
     ) -> Result<(Vec<u8>, SocketAddr), PlaceError> {
         loop {
-            let received = select! {
-                biased;
-                // First, so that a flood of packets does not delay the request.
-                () = sleep_until(self.next) => {
-                    self.send_query(lan, question)?;
-                    continue;
-                }
-                received = self.sockets.receive(&mut self.buffer) => received,
-            };
-            // A failed socket is used again at the next request.
-            let Ok(Datagram { len, from, .. }) = received else {
-                sleep_until(self.next).await;
-                continue;
-            };
-            if let Some(opened) = self.envelope.unwrap(&self.buffer.bytes()[..len])
-                && (self.envelope.nameplate().is_none() || opened.opening == self.opening)
-            {
-                return Ok((opened.message, from));
+            if let Some(answer) = self.exchange.receive(None).await {
+                return Ok(answer);
             }
+            self.send_query(lan, question)?;
         }
     }
 
@@ -137,36 +124,50 @@ impl GroupQuery {
         if interfaces.is_empty() {
             return Err(PlaceError::Unusable(lan.missing()));
         }
-        self.opening = question()?;
-        let packet = self.envelope.wrap(&self.opening, &self.opening)?;
-        self.sockets.multicast(&interfaces, &packet);
-        self.next = Instant::now() + self.pause;
+        let exchange = &mut self.exchange;
+        exchange.opening = question()?;
+        let packet = exchange.envelope.wrap(&exchange.opening, &exchange.opening)?;
+        exchange.sockets.multicast(&interfaces, &packet);
+        exchange.next = Instant::now() + self.pause;
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
         Ok(())
     }
 }
 
 impl Conversation {
-    async fn receive(&mut self) -> Result<(Vec<u8>, SocketAddr), PlaceError> {
+    async fn receive(&mut self) -> (Vec<u8>, SocketAddr) {
+        loop {
+            if let Some(answer) = self.exchange.receive(Some(self.peer)).await {
+                return answer;
+            }
+            self.exchange.sockets.send(self.peer, &self.packet);
+            self.exchange.next = Instant::now() + REPEAT_INTERVAL;
+        }
+    }
+}
+
+impl Exchange {
+    /// Returns the next answer of this peer, or of any, and `None` when it is time to send.
+    async fn receive(&mut self, peer: Option<SocketAddr>) -> Option<(Vec<u8>, SocketAddr)> {
         loop {
             let received = select! {
                 biased;
-                () = sleep_until(self.next) => {
-                    self.sockets.send(self.peer, &self.packet);
-                    self.next = Instant::now() + REPEAT_INTERVAL;
-                    continue;
-                }
+                // First, so that a flood of packets does not delay the next request.
+                () = sleep_until(self.next) => return None,
                 received = self.sockets.receive(&mut self.buffer) => received,
             };
+            // A failed socket is used again at the next request.
             let Ok(Datagram { len, from, .. }) = received else {
                 sleep_until(self.next).await;
-                continue;
+                return None;
             };
-            if let Some(opened) = self.envelope.unwrap(&self.buffer.bytes()[..len])
-                && from == self.peer
-                && opened.opening == self.opening
-            {
-                return Ok((opened.message, from));
+            let opened = self.envelope.unwrap(&self.buffer.bytes()[..len]);
+            let is_wanted = |opening: &[u8]| match peer {
+                Some(peer) => from == peer && opening == self.opening,
+                None => self.envelope.nameplate().is_none() || opening == self.opening,
+            };
+            if let Some(opened) = opened.filter(|opened| is_wanted(&opened.opening)) {
+                return Some((opened.message, from));
             }
         }
     }

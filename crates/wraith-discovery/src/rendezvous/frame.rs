@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use wraith_crypto::wire_enum;
 
 use crate::place::{MAX_MESSAGE_LEN, Refusal};
+use crate::reach::encode_address;
 
 /// Version of this protocol.
 pub const VERSION: u8 = 1;
@@ -124,9 +125,9 @@ impl ServerFrame {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Opened { nameplate, seen } => {
-                frame(17, &[&nameplate.to_be_bytes(), &address(*seen)])
+                frame(17, &[&nameplate.to_be_bytes(), &encode_address(*seen)])
             }
-            Self::Joined { seen } => frame(18, &[&address(*seen)]),
+            Self::Joined { seen } => frame(18, &[&encode_address(*seen)]),
             Self::Arrived { joiner, message } => frame(19, &[&joiner.to_be_bytes(), message]),
             Self::Message { joiner, message } => frame(20, &[&joiner.to_be_bytes(), message]),
             Self::Left { joiner } => frame(21, &[&joiner.to_be_bytes()]),
@@ -196,23 +197,6 @@ fn frame(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 fn numbered(bytes: &[u8]) -> Option<(u32, Vec<u8>)> {
     let (nameplate, message) = bytes.split_first_chunk()?;
     (message.len() <= MAX_MESSAGE_LEN).then(|| (u32::from_be_bytes(*nameplate), message.to_vec()))
-}
-
-/// Encodes an address like the observed address of the handshake (SPEC §3.3).
-fn address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
-    let mut out = [0; ADDRESS_LEN];
-    match address.ip() {
-        IpAddr::V4(ip) => {
-            out[0] = 4;
-            out[1..5].copy_from_slice(&ip.octets());
-        }
-        IpAddr::V6(ip) => {
-            out[0] = 6;
-            out[1..17].copy_from_slice(&ip.octets());
-        }
-    }
-    out[17..].copy_from_slice(&address.port().to_be_bytes());
-    out
 }
 
 fn parse_address(bytes: &[u8]) -> Option<SocketAddr> {

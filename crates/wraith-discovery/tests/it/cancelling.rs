@@ -78,7 +78,8 @@ async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_
         let limit = TimeLimit::new(PATIENCE);
         let wrong = other_words(sender.code());
         let is_done =
-            is_ready_after_polls(polls, join(&wrong, JOINER, None, &places, limit, may())).await;
+            is_ready_after_polls(polls, join(&wrong, JOINER, None, &places, limit, may(), None))
+                .await;
         // Before the guess the code is intact, afterwards it is burned; there is no third result.
         match fetched(sender.code(), &places).await {
             Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),

@@ -39,7 +39,8 @@ async fn brings_a_ticket_either_way(places: &Places) {
         tell.send(creator).unwrap();
         Some(Zeroizing::new(b"given".to_vec()))
     });
-    let met = join(receiver.code(), JOINER, Some(for_whom), places, limit, may()).await.unwrap();
+    let met =
+        join(receiver.code(), JOINER, Some(for_whom), places, limit, may(), None).await.unwrap();
     assert_eq!(told.recv().await, Some(CREATOR), "the giver knew for whom the ticket is");
     assert_eq!((met.ticket.is_empty(), met.creator), (true, Some(CREATOR)));
     assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
@@ -55,7 +56,7 @@ async fn a_spent_code_sends_no_guess_and_a_sent_guess_is_reported() {
     let mut sender = offered(&places, 1).await;
     let code = sender.code().clone();
     let limit = || TimeLimit::new(PATIENCE);
-    let kept = join(&code, JOINER, None, &places, limit(), Box::new(|| false)).await;
+    let kept = join(&code, JOINER, None, &places, limit(), Box::new(|| false), None).await;
     let kept = kept.unwrap_err();
     assert_eq!((kept.why, kept.is_spent), (JoinErrorKind::Spent, false));
     let wrong = fetched(&other_words(&code), &places).await.unwrap_err();
@@ -135,7 +136,7 @@ async fn a_code_that_lacks_its_third_word_is_no_guess() {
     let text = sender.code().to_string();
     let short = text.rsplit_once('-').unwrap().0.parse().unwrap();
     let limit = TimeLimit::new(Duration::from_millis(1500));
-    let error = join(&short, JOINER, None, &places, limit, may()).await.unwrap_err();
+    let error = join(&short, JOINER, None, &places, limit, may(), None).await.unwrap_err();
     assert_eq!((error.why, error.is_spent), (JoinErrorKind::OtherKind, false));
     fetched(sender.code(), &places).await.unwrap();
 }
@@ -207,7 +208,8 @@ async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     let begun = Instant::now();
     let limit = TimeLimit::new(Duration::from_millis(300));
     let only_there = Places { rendezvous: server, ..nowhere() };
-    let error = join(sender.code(), JOINER, None, &only_there, limit, may()).await.unwrap_err();
+    let error =
+        join(sender.code(), JOINER, None, &only_there, limit, may(), None).await.unwrap_err();
     assert_eq!(error.why, JoinErrorKind::Nobody);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
@@ -233,7 +235,7 @@ async fn without_a_place_joining_fails_with_the_reason() {
     assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, JoinErrorKind::NoPlace);
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let limit = TimeLimit::new(Duration::from_millis(200));
-    let error = join(sender.code(), JOINER, None, &at(gone), limit, may()).await.unwrap_err();
+    let error = join(sender.code(), JOINER, None, &at(gone), limit, may(), None).await.unwrap_err();
     assert_eq!(error.why, JoinErrorKind::Unreachable);
     assert!(matches!(&error.unusable[..], [(_, PlaceError::Unreachable(_))]), "{error:?}");
 }

@@ -13,7 +13,6 @@ use wraith_discovery::record::VALUE_LEN;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, JoinErrorKind, JoinSuccess,
     PlaceError, PlaceName, Places, Reach, RelayAddr, TicketSide, TimeLimit, announce_long, join,
-    join_reachable,
 };
 
 use super::store::{Fault, InMemoryStore};
@@ -49,7 +48,7 @@ async fn fetched_by(
 ) -> Result<JoinSuccess, JoinError> {
     let limit = TimeLimit::new(Duration::from_secs(30));
     let reach = Some(Box::new(|_| reach(2)) as _);
-    join_reachable(code, joiner, None, &store.places(), limit, may(), reach).await
+    join(code, joiner, None, &store.places(), limit, may(), reach).await
 }
 
 async fn fetched(code: &Code, store: &InMemoryStore) -> Result<JoinSuccess, JoinError> {
@@ -86,7 +85,8 @@ async fn a_receivers_code_brings_it_the_joiners_ticket() {
     let mut receiver = made(&store.places(), TicketSide::Joiner, 1).await;
     let limit = TimeLimit::new(LIFE);
     let ours = Some(ticket(b"theirs"));
-    let met = join(receiver.code(), JOINER, ours, &store.places(), limit, may()).await.unwrap();
+    let met =
+        join(receiver.code(), JOINER, ours, &store.places(), limit, may(), None).await.unwrap();
     assert_eq!((met.ticket.len(), met.creator), (0, Some(CREATOR)));
     left_call(&mut receiver).await;
     assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
@@ -206,6 +206,6 @@ async fn an_unreachable_store_is_reported_before_the_code_is_shown_and_when_it_r
     fetched(sender.code(), &store).await.unwrap();
 
     let nowhere = nowhere();
-    let no_place = join(sender.code(), JOINER, None, &nowhere, TimeLimit::new(LIFE), may());
+    let no_place = join(sender.code(), JOINER, None, &nowhere, TimeLimit::new(LIFE), may(), None);
     assert_eq!(no_place.await.unwrap_err().why, JoinErrorKind::NoPlace);
 }

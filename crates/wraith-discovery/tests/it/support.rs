@@ -71,7 +71,7 @@ pub async fn fetched_by(
     code: &Code,
     places: &Places,
 ) -> Result<JoinSuccess, JoinError> {
-    join(code, joiner, None, places, TimeLimit::new(Duration::from_secs(10)), may()).await
+    join(code, joiner, None, places, TimeLimit::new(Duration::from_secs(10)), may(), None).await
 }
 
 /// Allows the guess to leave.

@@ -5,25 +5,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::timeout;
 use wraith_ffi::{
     Callers, CloseCause, CloseReason, ConnectOptions, Connection, Contact, Content, Node,
-    NodeOptions, OfferOptions, Recipient, Service, ServiceAddress, ServiceOptions, TransportError,
-    WraithError,
+    OfferOptions, Recipient, Service, ServiceAddress, ServiceOptions, TransportError, WraithError,
 };
 
-/// Longer than every test takes, so that a hanging test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-async fn within<F: Future>(future: F) -> F::Output {
-    timeout(PATIENCE, future).await.expect("nothing came of this in time")
-}
-
-/// Returns a node that is reachable on this machine only.
-fn node() -> Arc<Node> {
-    let (lan, listen) = (Some("off".into()), Some("127.0.0.1:0".into()));
-    Node::new(NodeOptions { lan, listen, ..NodeOptions::default() }).unwrap()
-}
+use crate::support::{node, within};
 
 async fn serve(node: &Node, callers: Callers) -> Result<Arc<Service>, WraithError> {
     within(node.serve(callers, ServiceOptions::default())).await

@@ -6,5 +6,6 @@ mod events;
 mod foreign_threads;
 mod keys;
 mod sessions;
+mod support;
 mod transfers;
 mod vaults;

@@ -3,24 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
 use wraith_ffi::{
-    AcceptFilter, AcceptOptions, Contact, Content, Event, FetchOptions, Incoming, Node,
-    NodeOptions, Offer, OfferOptions, Recipient, Target, WraithError,
+    AcceptFilter, AcceptOptions, Contact, Content, Event, FetchOptions, Incoming, Node, Offer,
+    OfferOptions, Recipient, Target, WraithError,
 };
 
-/// Longer than every test takes, so that a hanging test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-async fn within<F: Future>(future: F) -> F::Output {
-    timeout(PATIENCE, future).await.expect("nothing came of this in time")
-}
-
-/// Returns a node that is reachable on this machine only.
-fn node() -> Arc<Node> {
-    let (lan, listen) = (Some("off".into()), Some("127.0.0.1:0".into()));
-    Node::new(NodeOptions { lan, listen, ..NodeOptions::default() }).unwrap()
-}
+use crate::support::{node, within};
 
 async fn offered(node: &Node, what: Content) -> (Arc<Offer>, String) {
     let offer = node.offer(what, Recipient::Ticket, OfferOptions::default());

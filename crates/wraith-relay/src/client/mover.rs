@@ -16,7 +16,8 @@ use std::time::Instant;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use wraith_transport::mover::{
-    AddressTable, DatagramMover, MoverLimits, Readiness, Received, RecvSlots, SendResult, Udp,
+    AddressTable, DatagramMover, MoverLimits, Readiness, Received, RecvSlots, SendBatch,
+    SendResult, Udp,
 };
 use wraith_transport::{Ecn, PathAddr};
 
@@ -262,13 +263,8 @@ impl DatagramMover for RelayMover {
         Readiness { fd: self.epoll.as_fd(), room_is_writable: false }
     }
 
-    fn send(
-        &mut self,
-        path: PathAddr,
-        ecn: Option<Ecn>,
-        datagrams: &[u8],
-        segment: usize,
-    ) -> SendResult {
+    fn send(&mut self, batch: SendBatch<'_>) -> SendResult {
+        let SendBatch { to: path, ecn, datagrams, segment } = batch;
         let gone = || SendResult::Unreachable(Errno::NOTCONN.into());
         let Some(name) = self.names.name(path) else { return gone() };
         debug_assert_eq!(name.len(), NAME_BYTES);

@@ -124,7 +124,7 @@ async fn malformed_connections_from_many_addresses_do_not_block_a_client() {
     sender.start_serving();
     let limit = TimeLimit::new(HANG);
     let joined =
-        join(sender.code(), NodeId([2; 32]), None, &places, limit, Box::new(|| true)).await;
+        join(sender.code(), NodeId([2; 32]), None, &places, limit, Box::new(|| true), None).await;
     assert_eq!(*joined.unwrap().ticket, b"ticket");
 }
 

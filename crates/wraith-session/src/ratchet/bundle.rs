@@ -19,7 +19,7 @@
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::ml_kem_768::ENCAPSULATION_KEY_BYTES;
-use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_crypto::{NodeId, SecretIdentity, redacted_debug};
 
 use super::error::StartError;
 use crate::codec::Reader;
@@ -157,12 +157,7 @@ impl PreKeyBundle {
     }
 }
 
-impl std::fmt::Debug for PreKeyBundle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PreKeyBundle")
-            .field("node_id", &self.node_id)
-            .field("signed_id", &self.signed_id)
-            .field("one_time", &self.one_time.map(|(id, _)| id))
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(
+    |it: PreKeyBundle|
+    node_id: it.node_id, signed_id: it.signed_id, one_time: it.one_time.map(|(id, _)| id)
+);

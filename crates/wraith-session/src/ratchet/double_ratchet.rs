@@ -16,11 +16,10 @@
 //! Invariants: `own` is present exactly while the peer may still answer it; `remote` is present
 //! whenever a sending chain can begin. The state changes only after a message has authenticated.
 
-use std::fmt;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
+use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES, redacted_debug};
 use zeroize::Zeroize;
 
 use super::chain::MessageChain;
@@ -533,12 +532,4 @@ fn in_chain(number: u32) -> Result<u32, DecryptError> {
     if number < u32::MAX { Ok(number) } else { Err(DecryptError::Violation) }
 }
 
-impl fmt::Debug for Ratchet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ratchet")
-            .field("me", &self.me)
-            .field("peer", &self.peer)
-            .field("kept", &self.kept)
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(Ratchet, me, peer, kept);

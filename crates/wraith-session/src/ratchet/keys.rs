@@ -11,9 +11,7 @@
 //! of the message. So the invariant holds even if a rolled-back state derives the same message key
 //! again.
 
-use std::fmt;
-
-use wraith_crypto::{AeadKey, Suite, kdf};
+use wraith_crypto::{AeadKey, Suite, kdf, redacted_debug};
 use zeroize::Zeroizing;
 
 /// 32 secret bytes, wiped when dropped.
@@ -100,8 +98,4 @@ impl HeaderKey {
     }
 }
 
-impl fmt::Debug for HeaderKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeaderKey").finish_non_exhaustive()
-    }
-}
+redacted_debug!(HeaderKey);

@@ -3,11 +3,10 @@
 //! Invariant: ids are never reused; 0 is never an id.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use rand_core::CryptoRng;
 use wraith_crypto::identity::SIGNATURE_BYTES;
-use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_crypto::{NodeId, SecretIdentity, redacted_debug};
 use zeroize::Zeroizing;
 
 use super::bundle::{PreKeyBundle, Purpose};
@@ -337,12 +336,4 @@ impl PreKeys {
     }
 }
 
-impl fmt::Debug for PreKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreKeys")
-            .field("node_id", &self.node_id)
-            .field("remaining", &self.remaining())
-            .field("kept", &self.kept)
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(|it: PreKeys| node_id: it.node_id, remaining: it.remaining(), kept: it.kept);

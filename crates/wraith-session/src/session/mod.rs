@@ -31,11 +31,10 @@ mod receive;
 mod send;
 mod state;
 
-use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
-use wraith_crypto::{Suite, TAG_BYTES};
+use wraith_crypto::{Suite, TAG_BYTES, redacted_debug};
 use wraith_noise::primitives::nonce;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -294,15 +293,7 @@ impl Session {
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("suite", &self.suite)
-            .field("next", &self.send.state.next)
-            .field("kept", &self.kept)
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(|it: Session| suite: it.suite, next: it.send.state.next, kept: it.kept);
 
 fn check_lengths(aad: &[u8], text: &[u8]) -> Result<(), SealError> {
     match aad.len() <= AAD_BYTES_MAX && text.len() <= TEXT_BYTES_MAX {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::{Durability, KeyVault, Record, VaultError, is_record_name};
+use super::{Durability, KeyVault, NewRecord, Record, VaultError, is_record_name};
 
 /// Upper bound for the size of a record file.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
@@ -121,13 +121,8 @@ impl FileVault {
 }
 
 impl KeyVault for FileVault {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
+        let NewRecord { generation, bytes, durability } = record;
         let path = self.path(name)?;
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let held = match generations.get(name) {
@@ -137,7 +132,7 @@ impl KeyVault for FileVault {
         if held.checked_add(1) != Some(generation) {
             return Err(VaultError::Conflict);
         }
-        self.write(&path, record, durability).map_err(|e| failed(&path, &e))?;
+        self.write(&path, bytes, durability).map_err(|e| failed(&path, &e))?;
         generations.insert(name.to_owned(), generation);
         if let (Some(anchor), Durability::Power) = (&self.anchor, durability) {
             let path = anchor.join(name).with_extension(GENERATION);

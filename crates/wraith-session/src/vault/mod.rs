@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
-use wraith_crypto::{equal, kdf};
+use wraith_crypto::{equal, kdf, redacted_debug};
 use zeroize::Zeroizing;
 
 use crate::codec::{InvalidEncoding, Reader, StateError, Writer};
@@ -47,6 +47,19 @@ pub enum Durability {
     /// A power cut.
     Power,
 }
+
+/// A record to store.
+#[derive(Clone, Copy)]
+pub struct NewRecord<'a> {
+    /// Number of stores under its name so far, this one included.
+    pub generation: u64,
+    /// The record itself.
+    pub bytes: &'a [u8],
+    /// The failure that it must survive.
+    pub durability: Durability,
+}
+
+redacted_debug!(|it: NewRecord<'_>| generation: it.generation, durability: it.durability);
 
 /// Why a vault operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -113,15 +126,9 @@ pub trait KeyVault: Send + Sync {
     ///
     /// # Errors
     /// [`VaultError::Conflict`] unless the existing record has the preceding generation. If there
-    /// is no record, `generation` must be the successor of [`latest`](Self::latest), or 1. After
+    /// is no record, the generation must be the successor of [`latest`](Self::latest), or 1. After
     /// this or any other error the existing record stays.
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), VaultError>;
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError>;
 
     /// Returns the record of this name, if there is one.
     ///
@@ -214,15 +221,7 @@ impl Record {
     }
 }
 
-impl std::fmt::Debug for Record {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("Record");
-        debug
-            .field("kind", &self.kind)
-            .field("generation", &self.generation)
-            .finish_non_exhaustive()
-    }
-}
+redacted_debug!(Record, kind, generation);
 
 /// Returns whether `name` is a valid record name: 1 to 64 of a–z, A–Z, 0–9, `-` and `_`. Such a
 /// name is a valid file name on every system.
@@ -239,25 +238,16 @@ pub struct MemoryVault(Mutex<HashMap<String, StoredRecord>>);
 /// A generation and its record.
 type StoredRecord = (u64, Zeroizing<Vec<u8>>);
 
-impl std::fmt::Debug for MemoryVault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryVault").finish_non_exhaustive()
-    }
-}
+redacted_debug!(MemoryVault);
 
 impl KeyVault for MemoryVault {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        _: Durability,
-    ) -> Result<(), VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
+        let NewRecord { generation, bytes, .. } = record;
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if generation != records.get(name).map_or(0, |(held, _)| *held) + 1 {
             return Err(VaultError::Conflict);
         }
-        records.insert(name.to_owned(), (generation, Zeroizing::new(record.to_vec())));
+        records.insert(name.to_owned(), (generation, Zeroizing::new(bytes.to_vec())));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use super::{Durability, KeyVault, Record, StoreError, VaultError, is_record_name};
+use super::{Durability, KeyVault, NewRecord, Record, StoreError, VaultError, is_record_name};
 
 /// Kinds of records.
 pub(crate) const SESSION: u8 = 1;
@@ -123,7 +123,8 @@ impl RecordSlot {
         self.resolve()?;
         let generation = self.generation.checked_add(1).ok_or(VaultError::Conflict)?;
         let record = Record::encode(self.kind, generation, &state);
-        match self.vault.store(&self.name, generation, &record, durability) {
+        let new = NewRecord { generation, bytes: &record, durability };
+        match self.vault.store(&self.name, new) {
             Ok(()) => {
                 (self.generation, self.stored) = (generation, state);
                 Ok(())

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use tempfile::TempDir;
 use wraith_session::FileVault;
-use wraith_session::vault::{Durability, KeyVault, Record, VaultError};
+use wraith_session::vault::{Durability, KeyVault, NewRecord, Record, VaultError};
 use wraith_session::{OpenError, Session, StoreError, Suite};
 
-use crate::stored_support::kept;
+use crate::stored_support::{first, kept};
 
 /// Set in the child process that is to be killed.
 const FOLDER: &str = "WRAITH_TEST_VAULT";
@@ -101,9 +102,12 @@ fn record_files_are_private_and_the_newer_intact_one_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let vault = FileVault::open(folder.path().join("vault")).unwrap();
     let record = |generation| Record::encode(1, generation, b"state");
-    vault.store("peer", 1, &record(1), Durability::Power).unwrap();
-    vault.store("peer", 2, &record(2), Durability::Process).unwrap();
-    assert_eq!(vault.store("peer", 2, &record(2), Durability::Process), Err(VaultError::Conflict));
+    let store = |vault: &FileVault, generation, durability| {
+        vault.store("peer", NewRecord { generation, bytes: &record(generation), durability })
+    };
+    store(&vault, 1, Durability::Power).unwrap();
+    store(&vault, 2, Durability::Process).unwrap();
+    assert_eq!(store(&vault, 2, Durability::Process), Err(VaultError::Conflict));
     let held = || vault.load("peer").unwrap().unwrap();
     assert_eq!(held(), record(2));
     let recent = folder.path().join("vault/peer.recent");
@@ -122,49 +126,54 @@ fn record_files_are_private_and_the_newer_intact_one_is_read() {
     assert_eq!(held().len(), 20);
     drop(vault);
     let vault = FileVault::open(folder.path().join("vault")).unwrap();
-    let why = vault.store("peer", 3, &record(3), Durability::Power).err();
+    let why = store(&vault, 3, Durability::Power).err();
     assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("damaged")));
     vault.delete("peer").unwrap();
     assert_eq!(vault.load("peer"), Ok(None));
-    assert!(vault.store("../peer", 1, &record(1), Durability::Power).is_err());
+    assert!(vault.store("../peer", first(&record(1))).is_err());
 }
 
-#[test]
-fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
+fn open(folder: &TempDir, anchor: &TempDir) -> Arc<FileVault> {
+    Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap())
+}
+
+/// Returns a session in an anchored vault, with the folders of the vault and of its anchor.
+fn anchored() -> (Session, TempDir, TempDir) {
     let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let open =
-        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
-    let copy = fs::read(folder.path().join("peer")).unwrap();
-    stored.store().unwrap();
-    drop(stored);
+    (kept(open(&folder, &anchor), "peer", session(1, 2)).unwrap(), folder, anchor)
+}
+
+/// Puts back this copy of the first record, after the second was stored.
+fn assert_rollback_is_noticed(folder: &TempDir, anchor: &TempDir, copy: &[u8]) {
     fs::write(folder.path().join("peer"), copy).unwrap();
-    let why = Session::load(open(), "peer").err();
+    let why = Session::load(open(folder, anchor), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
 }
 
 #[test]
+fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
+    let (mut stored, folder, anchor) = anchored();
+    let copy = fs::read(folder.path().join("peer")).unwrap();
+    stored.store().unwrap();
+    drop(stored);
+    assert_rollback_is_noticed(&folder, &anchor, &copy);
+}
+
+#[test]
 fn an_anchor_notices_that_a_record_of_opened_messages_was_rolled_back() {
-    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let open =
-        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
+    let (mut stored, folder, anchor) = anchored();
     let (mut peer, mut message) = (session(2, 1), Vec::new());
     peer.seal(b"", b"text", &mut message).unwrap();
     let copy = fs::read(folder.path().join("peer")).unwrap();
     stored.open(b"", &message, &mut Vec::new()).unwrap();
     assert!(!folder.path().join("peer.recent").exists(), "the store was not flushed");
     drop(stored);
-    fs::write(folder.path().join("peer"), copy).unwrap();
-    let why = Session::load(open(), "peer").err();
-    assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
+    assert_rollback_is_noticed(&folder, &anchor, &copy);
 }
 
 #[test]
 fn opening_waits_for_no_flush_without_an_anchor_or_on_request() {
-    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let anchored = FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap();
-    let mut relaxed = kept(Arc::new(anchored), "peer", session(1, 2)).unwrap();
+    let (mut relaxed, folder, _anchor) = anchored();
     relaxed.set_durability(Durability::Process);
     let other = tempfile::tempdir().unwrap();
     let plain = kept(vault(other.path()), "peer", session(1, 2)).unwrap();
@@ -178,12 +187,10 @@ fn opening_waits_for_no_flush_without_an_anchor_or_on_request() {
 
 #[test]
 fn a_damaged_anchor_is_an_error() {
-    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let open =
-        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    drop(kept(open(), "peer", session(1, 2)).unwrap());
+    let (stored, folder, anchor) = anchored();
+    drop(stored);
     fs::write(anchor.path().join("peer.generation"), b"1").unwrap();
-    let why = Session::load(open(), "peer").err();
+    let why = Session::load(open(&folder, &anchor), "peer").err();
     assert!(
         matches!(why, Some(StoreError::Vault(VaultError::Failed(why))) if why.contains("damaged"))
     );
@@ -191,17 +198,14 @@ fn a_damaged_anchor_is_an_error() {
 
 #[test]
 fn losing_unflushed_records_in_a_power_cut_is_not_reported_as_rollback() {
-    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let open =
-        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
-    let mut stored = kept(open(), "peer", session(1, 2)).unwrap();
+    let (mut stored, folder, anchor) = anchored();
     stored.set_durability(Durability::Process);
     let (mut peer, mut message) = (session(2, 1), Vec::new());
     peer.seal(b"", b"text", &mut message).unwrap();
     stored.open(b"", &message, &mut Vec::new()).unwrap();
     drop(stored);
     fs::remove_file(folder.path().join("peer.recent")).unwrap();
-    assert!(Session::load(open(), "peer").is_ok());
+    assert!(Session::load(open(&folder, &anchor), "peer").is_ok());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Conversations that start from prekeys, and starts that are refused.
 
+use rand_chacha::ChaCha20Rng;
 use wraith_crypto::ml_kem_768::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity, agree};
 use wraith_session::ratchet::*;
@@ -48,6 +49,14 @@ fn refuses(prekeys: &mut PreKeys, message: &[u8], error: StartError) {
     let before = prekeys.save();
     assert_eq!(respond(prekeys, message).unwrap_err(), error);
     assert!(before == prekeys.save(), "a message that starts nothing changes nothing");
+}
+
+/// Returns prekeys of identity 2, and the first message of a conversation that starts from them.
+fn first_message(rng: &mut ChaCha20Rng) -> (PreKeys, Vec<u8>) {
+    let mut prekeys = PreKeys::generate(rng, &identity(2), 1);
+    let mut alice = Ratchet::initiate(rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
+    let first = seal(&mut alice, rng, b"first");
+    (prekeys, first)
 }
 
 #[test]
@@ -180,9 +189,7 @@ fn any_message_of_the_initiator_may_be_the_first_to_arrive() {
 #[test]
 fn a_first_message_that_is_damaged_starts_nothing_and_leaves_the_prekeys() {
     let mut rng = rng(7);
-    let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
-    let first = seal(&mut alice, &mut rng, b"first");
+    let (mut prekeys, first) = first_message(&mut rng);
     let before = prekeys.save();
     for at in 0..first.len() {
         let mut damaged = first.clone();
@@ -250,9 +257,7 @@ fn one_time_prekeys_are_replenished_and_bounded() {
 #[test]
 fn prekeys_serve_one_identity() {
     let mut rng = rng(11);
-    let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
-    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle().unwrap()).unwrap();
-    let first = seal(&mut alice, &mut rng, b"first");
+    let (mut prekeys, first) = first_message(&mut rng);
     let before = prekeys.save();
     let error = Ratchet::respond(&identity(3), &mut prekeys, b"", &first).unwrap_err();
     assert_eq!(error, StartError::Identity);

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
+use wraith_session::vault::{KeyVault, MemoryVault, Record, RecordError, VaultError};
 use wraith_session::{
     OpenError, RESERVED_NUMBERS, SealError, Session, StateError, StoreError, Suite,
 };
 
-use crate::stored_support::{CountingVault, FailingVault, Link, below, kept};
+use crate::stored_support::{CountingVault, FailingVault, Link, below, first, kept};
 use crate::support::rng;
 
 fn pair() -> [Session; 2] {
@@ -199,7 +199,7 @@ fn an_invalid_record_is_refused_with_the_reason() {
     let record = vault.load("peer").unwrap().unwrap();
     let load = |bytes: &[u8]| {
         let vault = MemoryVault::default();
-        vault.store("peer", 1, bytes, Durability::Process).unwrap();
+        vault.store("peer", first(bytes)).unwrap();
         Session::load(Arc::new(vault), "peer").err()
     };
     for len in 0..record.len() {

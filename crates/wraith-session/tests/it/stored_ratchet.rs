@@ -6,11 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use rand_chacha::ChaCha20Rng;
 use wraith_session::ratchet::*;
-use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
+use wraith_session::vault::{
+    Durability, KeyVault, MemoryVault, NewRecord, Record, RecordError, VaultError,
+};
 use wraith_session::{BatchError, SecretIdentity, Session, StateError, StoreError};
 use zeroize::Zeroizing;
 
-use crate::stored_support::{CountingVault, FailingVault, KilledVault, Link, below};
+pub use crate::ratchet_support::{open as decrypt, seal as encrypt};
+use crate::stored_support::{CountingVault, FailingVault, KilledVault, Link, below, first};
 use crate::support::{identity, rng};
 
 pub fn alice() -> SecretIdentity {
@@ -25,17 +28,6 @@ pub fn prekeys(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> PreKeys {
     let mut prekeys = PreKeys::generate(rng, &bob(), 2);
     prekeys.keep(vault, "prekeys").unwrap();
     prekeys
-}
-
-pub fn encrypt(ratchet: &mut Ratchet, rng: &mut ChaCha20Rng, text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    ratchet.encrypt(rng, b"", text, &mut out).unwrap();
-    out
-}
-
-pub fn decrypt(ratchet: &mut Ratchet, message: &[u8]) -> Result<Vec<u8>, DecryptError> {
-    let mut out = Vec::new();
-    ratchet.decrypt(b"", message, &mut out).map(|()| out)
 }
 
 /// Starts Alice's side of a conversation, kept in `vault`.
@@ -339,7 +331,7 @@ fn an_invalid_conversation_record_is_refused_with_the_reason() {
     for (name, kind, load) in loads {
         let load = |bytes: &[u8]| {
             let vault = MemoryVault::default();
-            vault.store(name, 1, bytes, Durability::Process).unwrap();
+            vault.store(name, first(bytes)).unwrap();
             load(Arc::new(vault))
         };
         let record = vault.load(name).unwrap().unwrap();
@@ -369,9 +361,9 @@ fn an_invalid_conversation_record_is_refused_with_the_reason() {
 struct RecordingVault(MemoryVault, Mutex<Vec<(String, Durability)>>);
 
 impl KeyVault for RecordingVault {
-    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
-        self.1.lock().unwrap().push((n.to_owned(), d));
-        self.0.store(n, g, r, d)
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
+        self.1.lock().unwrap().push((name.to_owned(), record.durability));
+        self.0.store(name, record)
     }
 
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use wraith_session::StoreError;
 use wraith_session::ratchet::{PreKeys, Ratchet, StartError};
-use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, VaultError};
+use wraith_session::vault::{KeyVault, MemoryVault, NewRecord, Record, VaultError};
 use zeroize::Zeroizing;
 
 use crate::stored_ratchet::{bob, decrypt, encrypt, initiate, prekeys};
-use crate::stored_support::{FailingVault, KilledVault};
+use crate::stored_support::{FailingVault, KilledVault, first};
 use crate::support::rng;
 
 /// A conversation that Alice has requested.
@@ -52,7 +52,8 @@ impl Asked {
         self.vault.delete("prekeys").unwrap();
         // A vault accepts generations only in sequence.
         for generation in 1..=record.generation {
-            self.vault.store("prekeys", generation, &before, Durability::Power).unwrap();
+            let record = NewRecord { generation, ..first(&before) };
+            self.vault.store("prekeys", record).unwrap();
         }
         self.keys = PreKeys::load(self.vault.clone(), "prekeys").unwrap();
         kept

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
-use wraith_session::vault::{Durability, KeyVault, MemoryVault, VaultError};
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, NewRecord, VaultError};
 use wraith_session::{Session, StoreError};
 use zeroize::Zeroizing;
 
@@ -67,6 +67,11 @@ impl Link {
     }
 }
 
+/// Returns these bytes as the first record of a name.
+pub fn first(bytes: &[u8]) -> NewRecord<'_> {
+    NewRecord { generation: 1, bytes, durability: Durability::Process }
+}
+
 /// A vault that fails on demand, before or after the store.
 #[derive(Default)]
 pub struct FailingVault {
@@ -76,17 +81,11 @@ pub struct FailingVault {
 }
 
 impl KeyVault for FailingVault {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
         if self.before.load(Ordering::Relaxed) {
             return Err(VaultError::Failed("before".into()));
         }
-        self.vault.store(name, generation, record, durability)?;
+        self.vault.store(name, record)?;
         match self.after.load(Ordering::Relaxed) {
             true => Err(VaultError::Failed("after".into())),
             false => Ok(()),
@@ -106,8 +105,8 @@ impl KeyVault for FailingVault {
 pub struct CountingVault(pub Arc<MemoryVault>, pub u64);
 
 impl KeyVault for CountingVault {
-    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
-        self.0.store(n, g, r, d)
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
+        self.0.store(name, record)
     }
 
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
@@ -162,13 +161,13 @@ impl KilledVault {
 }
 
 impl KeyVault for KilledVault {
-    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
+    fn store(&self, name: &str, record: NewRecord<'_>) -> Result<(), VaultError> {
         self.alive()?;
         let left = self.left.load(Ordering::Relaxed);
         let dies = left == 0 && !self.has_died();
         self.left.store(left.saturating_sub(1), Ordering::Relaxed);
         if !dies || self.after {
-            self.vault.store(n, g, r, d)?;
+            self.vault.store(name, record)?;
         }
         if dies {
             self.died.store(true, Ordering::Relaxed);

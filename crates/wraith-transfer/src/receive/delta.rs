@@ -15,6 +15,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use wraith_crypto::from_variants;
 use wraith_files::{
     Assembler, CHUNK_BYTES, Cutter, EarlierContent, Error, IntervalSet, MatchedPiece, NewPiece,
     OldContent, OldPieces, PartFile, PieceSize, Tree, chunk_len, unused,
@@ -57,11 +58,7 @@ enum RebuildStop {
     Transfer(TransferError),
 }
 
-impl From<TransferError> for RebuildStop {
-    fn from(error: TransferError) -> Self {
-        Self::Transfer(error)
-    }
-}
+from_variants!(RebuildStop { TransferError => Transfer });
 
 /// Assembly of one file.
 struct DeltaRebuild<'a> {

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use wraith_crypto::from_variants;
 use wraith_files::{
     CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, Tree, chunk_len,
 };
@@ -56,11 +57,7 @@ enum DeltaStop {
     Transfer(TransferError),
 }
 
-impl From<TransferError> for DeltaStop {
-    fn from(error: TransferError) -> Self {
-        Self::Transfer(error)
-    }
-}
+from_variants!(DeltaStop { TransferError => Transfer });
 
 impl From<Error> for DeltaStop {
     fn from(error: Error) -> Self {

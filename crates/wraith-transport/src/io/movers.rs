@@ -22,7 +22,8 @@ use wraith_core::{PathAddr, Time, Transmit};
 use super::sleep::{Descriptors, Interests, MOVERS_MAX, MoverSet, bit};
 use crate::addr::Addr;
 use crate::mover::{
-    AddressTable, DatagramMover, MoverFactory, RecvSlots, SEND_MAX, SendResult, Udp, mover_of,
+    AddressTable, DatagramMover, MoverFactory, RecvSlots, SEND_MAX, SendBatch, SendResult, Udp,
+    mover_of,
 };
 
 /// Maximum number of batches that wait behind a held one.
@@ -281,7 +282,7 @@ impl Mover {
                 let batch = segment * caps.segments_max.max(1);
                 let mut done = 0;
                 for datagrams in datagrams.chunks(batch) {
-                    match mover.send(to, ecn, datagrams, segment) {
+                    match mover.send(SendBatch { to, ecn, datagrams, segment }) {
                         SendResult::All => done += datagrams.len(),
                         SendResult::Blocked(more) => return SendResult::Blocked(done + more),
                         SendResult::Unreachable(error) => return SendResult::Unreachable(error),

@@ -46,16 +46,9 @@ pub trait DatagramMover: Send + Debug {
     /// descriptor is the same at every call: the thread sleeps on a duplicate.
     fn readiness(&self) -> Readiness<'_>;
 
-    /// Sends `datagrams`, split every `segment` bytes, to `to`, a number of its [`AddressTable`].
-    /// Never blocks. A datagram may be lost, as in any network, but not if it is reported as
-    /// blocked.
-    fn send(
-        &mut self,
-        to: PathAddr,
-        ecn: Option<Ecn>,
-        datagrams: &[u8],
-        segment: usize,
-    ) -> SendResult;
+    /// Sends these datagrams. Never blocks. A datagram may be lost, as in any network, but not if
+    /// it is reported as blocked.
+    fn send(&mut self, batch: SendBatch<'_>) -> SendResult;
 
     /// Fills `slots` with the available datagrams. Returns the number of filled slots, zero if
     /// nothing is available. Never blocks.
@@ -96,6 +89,19 @@ pub struct Readiness<'a> {
     pub fd: BorrowedFd<'a>,
     /// Whether room after a blocked send shows as writability of `fd` instead (a socket).
     pub room_is_writable: bool,
+}
+
+/// Datagrams for one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct SendBatch<'a> {
+    /// Destination, of the mover's [`AddressTable`].
+    pub to: PathAddr,
+    /// ECN codepoint to set, if any.
+    pub ecn: Option<Ecn>,
+    /// The datagrams, one after the other.
+    pub datagrams: &'a [u8],
+    /// Size of every datagram but the last, which may be shorter.
+    pub segment: usize,
 }
 
 /// Result of a send.

@@ -21,11 +21,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use wraith_core::{Ecn, PathAddr};
 
 use super::{
     AddressTable, DatagramMover, KERNEL_BUFFER, MoverFactory, MoverLimits, Readiness, Received,
-    RecvSlots, SendResult, Udp,
+    RecvSlots, SendBatch, SendResult, Udp,
 };
 use crate::addr::Addr;
 use crate::lock::lock;
@@ -227,13 +226,8 @@ impl DatagramMover for SocketPoolMover {
         Readiness { fd: self.shared.epoll.as_fd(), room_is_writable: false }
     }
 
-    fn send(
-        &mut self,
-        to: PathAddr,
-        ecn: Option<Ecn>,
-        datagrams: &[u8],
-        segment: usize,
-    ) -> SendResult {
+    fn send(&mut self, batch: SendBatch<'_>) -> SendResult {
+        let SendBatch { to, ecn, datagrams, segment } = batch;
         let gone = || SendResult::Unreachable(Errno::NOTCONN.into());
         let Some((number, remote)) = self.names.name(to).and_then(|name| parse_name(&name)) else {
             return gone();
@@ -289,9 +283,15 @@ mod tests {
     use std::collections::HashSet;
     use std::net::UdpSocket;
 
+    use wraith_core::PathAddr;
+
     use super::*;
 
     const SOCKETS: usize = 8;
+
+    fn send(mover: &mut dyn DatagramMover, to: PathAddr) -> SendResult {
+        mover.send(SendBatch { to, ecn: None, datagrams: b"from here", segment: 9 })
+    }
 
     /// Sockets for one peer, with a separate budget.
     struct OpenedSockets {
@@ -322,7 +322,7 @@ mod tests {
         fn outside(&mut self) -> Vec<SocketAddr> {
             let mut outside = Vec::new();
             for path in &self.paths {
-                assert!(matches!(self.mover.send(*path, None, b"from here", 9), SendResult::All));
+                assert!(matches!(send(&mut *self.mover, *path), SendResult::All));
                 outside.push(self.peer.recv_from(&mut [0; 64]).unwrap().1);
             }
             outside
@@ -401,7 +401,7 @@ mod tests {
         let (mut slots, deadline) = (RecvSlots::new(), begun + Duration::from_secs(5));
         while opened.mover.receive(&mut slots).unwrap() == 0 && Instant::now() < deadline {}
         assert_eq!(opened.sockets.close_silent(begun.elapsed()), 1);
-        assert!(matches!(opened.mover.send(opened.paths[3], None, b"still", 5), SendResult::All));
+        assert!(matches!(send(&mut *opened.mover, opened.paths[3]), SendResult::All));
     }
 
     #[test]
@@ -409,9 +409,9 @@ mod tests {
         let mut opened = OpenedSockets::new();
         opened.sockets.close(&opened.addresses, &opened.addresses[0]);
         assert_eq!(opened.sockets.close_silent(Duration::from_secs(60)), 1);
-        let gone = opened.mover.send(opened.paths[1], None, b"gone", 4);
+        let gone = send(&mut *opened.mover, opened.paths[1]);
         assert!(matches!(gone, SendResult::Unreachable(_)));
-        assert!(matches!(opened.mover.send(opened.paths[0], None, b"here", 4), SendResult::All));
+        assert!(matches!(send(&mut *opened.mover, opened.paths[0]), SendResult::All));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::thread;
 
 use wraith_transport::mover::{
     AddressTable, DatagramMover, MoverFactory, MoverLimits, Readiness, Received, RecvSlots,
-    SendResult,
+    SendBatch, SendResult,
 };
 use wraith_transport::{
-    Addr, Bytes, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on,
+    Addr, Bytes, Config, ConnectError, Connection, Endpoint, PathAddr, block_on,
 };
 
 use crate::support::{Pattern, V4, access_key, config, endpoint, node_id, run};
@@ -74,13 +74,8 @@ impl DatagramMover for UdpLinkMover {
         Readiness { fd: self.socket.as_fd(), room_is_writable: true }
     }
 
-    fn send(
-        &mut self,
-        to: PathAddr,
-        _: Option<Ecn>,
-        datagrams: &[u8],
-        segment: usize,
-    ) -> SendResult {
+    fn send(&mut self, batch: SendBatch<'_>) -> SendResult {
+        let SendBatch { to, datagrams, segment, .. } = batch;
         assert!(segment <= usize::from(MTU) && datagrams.len() <= 5 * segment);
         assert!(self.names.name(to).is_some(), "an address of somebody else");
         self.calls += 1;

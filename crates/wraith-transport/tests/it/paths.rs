@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use wraith_core::punch::Reflector;
+use wraith_core::punch::{PeerStart, Reflector};
 use wraith_transport::mover::SocketPool;
 use wraith_transport::{
     Addr, CloseReason, Config, Endpoint, MigrationError, ObserveError, PathEvent, PortGuessing,
@@ -180,8 +180,8 @@ fn two_endpoints_punch_and_then_connect_there() {
     let (one, other) = (endpoint(1, V4), endpoint(2, V4));
     let (a, b) = (address(&one), address(&other));
     let nobody: SocketAddr = "192.0.2.77:9".parse().unwrap();
-    let mut punch = one.punch(SECRET, Role::Initiator, [nobody, b]);
-    let mut back = other.punch(SECRET, Role::Responder, []);
+    let mut punch = one.punch(SECRET, Role::Initiator, PeerStart::Now, [nobody, b]);
+    let mut back = other.punch(SECRET, Role::Responder, PeerStart::Now, []);
     assert_eq!(run(punch.best()), Ok(Some(b)));
     assert_eq!(run(punch.next()), Ok(None));
     let mut seen = Vec::new();
@@ -226,7 +226,7 @@ fn closing_the_endpoint_wakes_waiting_punches() {
     let one = endpoint(1, V4);
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let at = silent.local_addr().unwrap();
-    let mut punch = one.punch(SECRET, Role::Initiator, [at]);
+    let mut punch = one.punch(SECRET, Role::Initiator, PeerStart::Now, [at]);
     // Its first probe shows that the punch runs.
     silent.recv_from(&mut [0; 2048]).unwrap();
     one.close();

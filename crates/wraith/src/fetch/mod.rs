@@ -128,11 +128,7 @@ impl FetchBuilder {
     }
 }
 
-impl std::fmt::Debug for FetchBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FetchBuilder").field("target", &self.target).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(FetchBuilder, target);
 
 /// A running fetch. Drop stops the transfer. Verified data is kept, and the same fetch can be
 /// resumed later.

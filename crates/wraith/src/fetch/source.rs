@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use tokio::io::AsyncWrite;
+use wraith_crypto::from_variants;
 use wraith_discovery::{Code, Ticket, TicketError};
 use wraith_transfer::{Conflicts, OnConflict, StreamTarget};
 
@@ -22,17 +23,7 @@ pub enum Source {
     Invited(Code, Ticket),
 }
 
-impl From<Code> for Source {
-    fn from(code: Code) -> Self {
-        Self::Code(code)
-    }
-}
-
-impl From<Ticket> for Source {
-    fn from(ticket: Ticket) -> Self {
-        Self::Ticket(ticket)
-    }
-}
+from_variants!(Source { Code => Code, Ticket => Ticket });
 
 impl std::str::FromStr for Source {
     type Err = Error;

@@ -14,6 +14,29 @@ use super::{Event, Text};
 use crate::event::Event as LibraryEvent;
 use crate::node::Node;
 
+/// The event at the end of a transfer, from the report of either side.
+macro_rules! done {
+    ($converter:ident, $report:ident, [$files:expr, $already_here:expr, $skipped:expr]) => {{
+        let seconds = $converter.seconds();
+        Event::Done {
+            files: $files,
+            bytes: $report.receipt.bytes,
+            bytes_moved: $report.bytes_moved,
+            wire_bytes: $report.wire_bytes,
+            connections: $report.connections,
+            lanes: $report.connections,
+            already_here: $already_here,
+            skipped: $skipped,
+            failed: $report.failed,
+            left_out: $report.left_out,
+            seconds,
+            bytes_per_second: rate($report.bytes_moved, seconds),
+            receipt: receipt_text(&$report.receipt),
+            durability: durability_name($report.receipt.durability()).into(),
+        }
+    }};
+}
+
 /// Converts the events of one side's transfer, over all its connections. An offer to several
 /// receivers has a converter for each.
 ///
@@ -168,45 +191,16 @@ impl EventConverter {
 
     /// Returns the event at the end of a sender's transfer.
     fn sent(&self, report: &SendReport) -> Event {
-        let seconds = self.seconds();
-        Event::Done {
-            files: report.receipt.verified,
-            bytes: report.receipt.bytes,
-            bytes_moved: report.bytes_moved,
-            wire_bytes: report.wire_bytes,
-            connections: report.connections,
-            lanes: report.connections,
-            already_here: self.lock().already_here.min(report.receipt.verified),
-            skipped: report.receipt.kept,
-            failed: report.failed,
-            left_out: report.left_out,
-            seconds,
-            bytes_per_second: rate(report.bytes_moved, seconds),
-            receipt: receipt_text(&report.receipt),
-            durability: durability_name(report.receipt.durability()).into(),
-        }
+        let Receipt { verified, kept, .. } = report.receipt;
+        let already_here = self.lock().already_here.min(verified);
+        done!(self, report, [verified, already_here, kept])
     }
 
     /// Returns the event at the end of a receiver's transfer. Without the earlier events, its
     /// `seconds` are 0.
     pub fn received(&self, report: &ReceiveReport) -> Event {
-        let seconds = self.seconds();
-        Event::Done {
-            files: report.files + report.already_here,
-            bytes: report.receipt.bytes,
-            bytes_moved: report.bytes_moved,
-            wire_bytes: report.wire_bytes,
-            connections: report.connections,
-            lanes: report.connections,
-            already_here: report.already_here,
-            skipped: report.skipped,
-            failed: report.failed,
-            left_out: report.left_out,
-            seconds,
-            bytes_per_second: rate(report.bytes_moved, seconds),
-            receipt: receipt_text(&report.receipt),
-            durability: durability_name(report.receipt.durability()).into(),
-        }
+        let files = report.files + report.already_here;
+        done!(self, report, [files, report.already_here, report.skipped])
     }
 
     fn seconds(&self) -> f64 {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use wraith_crypto::NodeId;
+use wraith_crypto::{NodeId, redacted_debug};
 use wraith_discovery::Capability;
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{
@@ -157,11 +157,7 @@ struct Answer {
     decision: Decision,
 }
 
-impl std::fmt::Debug for Answer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answer").field("peer", &self.peer).finish_non_exhaustive()
-    }
-}
+redacted_debug!(Answer, peer);
 
 impl AnswerCache {
     /// Returns the earlier answer that applies to this offer.

@@ -227,13 +227,7 @@ impl ListenBuilder {
     }
 }
 
-impl std::fmt::Debug for ListenBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ListenBuilder")
-            .field("accept_filter", &self.accept_filter)
-            .finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(ListenBuilder, accept_filter);
 
 /// Receives offers until it is dropped.
 #[derive(Debug)]

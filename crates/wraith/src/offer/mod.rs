@@ -194,8 +194,4 @@ impl OfferBuilder {
     }
 }
 
-impl std::fmt::Debug for OfferBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OfferBuilder").field("payload", &self.payload).finish_non_exhaustive()
-    }
-}
+wraith_crypto::redacted_debug!(OfferBuilder, payload);

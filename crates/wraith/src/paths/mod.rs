@@ -50,7 +50,7 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{CustomWay, MakeReach, Reach};
 use wraith_portmap::{PortMapping, Status};
 use wraith_transport::mover::SocketPool;
-use wraith_transport::{Connection, Door, Endpoint, PunchEvent, Role};
+use wraith_transport::{Connection, Door, Endpoint, PeerStart, PunchEvent, Role};
 
 use self::ip_carrier::IpCarrier;
 use self::presence::CurrentPresence;
@@ -382,10 +382,8 @@ impl SocketPaths {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
         }
-        let mut punch = match more {
-            Some(_) => self.inner.endpoint.wait_for_punch(secret, role, candidates),
-            None => self.inner.endpoint.punch(secret, role, candidates),
-        };
+        let start = if more.is_some() { PeerStart::WithinAMinute } else { PeerStart::Now };
+        let mut punch = self.inner.endpoint.punch(secret, role, start, candidates);
         loop {
             tokio::select! {
                 event = punch.next() => match event.ok().flatten()? {

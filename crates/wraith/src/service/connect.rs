@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use wraith_crypto::from_variants;
 use wraith_discovery::contact::ContactPair;
 use wraith_discovery::{Capability, Code, Places, Ticket, TicketKind, TimeLimit};
 use wraith_transfer::send_dialler_hello;
@@ -40,17 +41,7 @@ pub enum ServiceAddress {
     },
 }
 
-impl From<Ticket> for ServiceAddress {
-    fn from(ticket: Ticket) -> Self {
-        Self::Ticket(ticket)
-    }
-}
-
-impl From<Code> for ServiceAddress {
-    fn from(code: Code) -> Self {
-        Self::Code(code)
-    }
-}
+from_variants!(ServiceAddress { Ticket => Ticket, Code => Code });
 
 impl std::str::FromStr for ServiceAddress {
     type Err = Error;

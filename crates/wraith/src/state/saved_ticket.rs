@@ -37,12 +37,8 @@ pub struct SavedTicket {
     code: String,
 }
 
-impl std::fmt::Debug for SavedTicket {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The code is a secret.
-        f.debug_struct("SavedTicket").finish_non_exhaustive()
-    }
-}
+// The code is a secret.
+wraith_crypto::redacted_debug!(SavedTicket);
 
 impl SavedTicket {
     /// Returns the record for `code`, whether it exists or not.

@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::BASE32_NOPAD;
-use wraith_crypto::{SecretIdentity, kdf};
+use wraith_crypto::{SecretIdentity, kdf, redacted_debug};
 use wraith_discovery::Code;
 use zeroize::Zeroizing;
 
@@ -69,11 +69,7 @@ pub struct TriedBefore {
     pub at: SystemTime,
 }
 
-impl std::fmt::Debug for SpentCodes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SpentCodes").finish_non_exhaustive()
-    }
-}
+redacted_debug!(SpentCodes);
 
 impl SpentCodes {
     /// Returns the record of the codes that this identity has tried.

@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use wraith::carrier::{
-    Addr, AddressTable, BoxFuture, Carrier, CarrierFactory, CustomWay, DatagramMover, Ecn,
-    MoverFactory, MoverLimits, OpenCarrier, PathAddr, Reach, Readiness, Received, RecvSlots,
-    ResolveError, SendResult, Way, WaysChanged,
+    Addr, AddressTable, BoxFuture, Carrier, CarrierFactory, CustomWay, DatagramMover, MoverFactory,
+    MoverLimits, OpenCarrier, Reach, Readiness, Received, RecvSlots, ResolveError, SendBatch,
+    SendResult, Way, WaysChanged,
 };
 use wraith::{ErrorKind, Node, OnConflict, PathKind, Service, Ticket};
 
-use crate::support::{LOOPBACK, file, node, nowhere, offered, within};
+use crate::support::{LOOPBACK, carries, file, node, nowhere, offered, within};
 
 const KIND: u16 = 300;
 const MOVER: u64 = 0x6c69_6e65;
@@ -90,13 +89,8 @@ impl DatagramMover for LineMover {
         Readiness { fd: self.line.socket.as_fd(), room_is_writable: true }
     }
 
-    fn send(
-        &mut self,
-        to: PathAddr,
-        _: Option<Ecn>,
-        datagrams: &[u8],
-        segment: usize,
-    ) -> SendResult {
+    fn send(&mut self, batch: SendBatch<'_>) -> SendResult {
+        let SendBatch { to, datagrams, segment, .. } = batch;
         let name = self.names.name(to).expect("an address of this mover");
         let to = SocketAddr::new(LOOPBACK.ip(), u16::from_be_bytes([name[0], name[1]]));
         for (i, datagram) in datagrams.chunks(segment).enumerate() {
@@ -163,13 +157,7 @@ async fn a_service_is_called_over_the_carrier() {
         assert!(matches!(connection.remote(), Addr::Custom { kind: MOVER, .. }));
         assert_eq!(calling.route(&connection.remote()).kind, PathKind::Custom);
     }
-    let (mut send, _) = within(opened.open_stream()).await.unwrap();
-    within(send.write_all(b"over the line")).await.unwrap();
-    send.finish().unwrap();
-    let (_, mut receive) = within(accepted.accept_stream()).await.unwrap();
-    let mut got = String::new();
-    within(receive.read_to_string(&mut got)).await.unwrap();
-    assert_eq!(got, "over the line");
+    carries(&opened, &accepted).await;
     assert!(lines.0.load(Ordering::Relaxed) > 4, "other datagrams carried it");
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_transport::nat::{Mapping, ObservedAddress, allocation, mapping};
-use wraith_transport::{AnswerMode, Endpoint, ObserveError, PunchEvent, Role};
+use wraith_transport::{AnswerMode, Endpoint, ObserveError, PeerStart, PunchEvent, Role};
 
 use self::judge::{NatMeasurements, judge};
 use super::Check;
@@ -126,9 +126,9 @@ async fn hairpin(a: &Endpoint, at_a: SocketAddr, b: &Endpoint, at_b: SocketAddr)
     if getrandom::fill(&mut secret).is_err() {
         return false;
     }
-    let mut towards_b = a.punch(secret, Role::Initiator, [at_b]);
+    let mut towards_b = a.punch(secret, Role::Initiator, PeerStart::Now, [at_b]);
     // It answers until it is dropped.
-    let _towards_a = b.punch(secret, Role::Responder, [at_a]);
+    let _towards_a = b.punch(secret, Role::Responder, PeerStart::Now, [at_a]);
     let passes = async {
         while let Ok(Some(event)) = towards_b.next().await {
             match event {

@@ -23,7 +23,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
-use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_crypto::{NodeId, SecretIdentity, from_variants};
 use wraith_files::Tree;
 use wraith_transfer::{ContentDigest, Exception, Receipt};
 
@@ -128,11 +128,7 @@ pub enum ProofError {
     Edited(&'static str),
 }
 
-impl From<io::Error> for ProofError {
-    fn from(error: io::Error) -> Self {
-        Self::Unreadable(error)
-    }
-}
+from_variants!(ProofError { io::Error => Unreadable });
 
 /// Appends the field for the entry at `path`.
 pub fn encode(path: &[u8], kind: &ReceiptEntryKind, out: &mut Vec<u8>) {
