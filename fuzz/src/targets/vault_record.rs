@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use wraith_crypto::kdf;
 use wraith_session::ratchet::{PreKeys, Ratchet};
-use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record};
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, NewRecord, Record};
 use wraith_session::{Session, StoreError};
 
 pub(crate) fn run(input: &[u8]) {
@@ -18,7 +18,8 @@ pub(crate) fn run(input: &[u8]) {
     };
     let decoded = Record::decode(&bytes);
     let vault = Arc::new(MemoryVault::default());
-    vault.store("name", 1, &bytes, Durability::Process).expect("it is empty");
+    let stored = NewRecord { generation: 1, bytes: &bytes, durability: Durability::Process };
+    vault.store("name", stored).expect("it is empty");
     let results = [
         Session::load(vault.clone(), "name").err(),
         Ratchet::load(vault.clone(), "name").err(),
