@@ -86,7 +86,9 @@ async fn measure(runs: usize, testnet: &Testnet) {
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let begun = Instant::now();
         let limit = TimeLimit::new(Duration::from_secs(60));
-        join(sender.code(), joiner, None, &places(), limit, Box::new(|| true)).await.expect("met");
+        join(sender.code(), joiner, None, &places(), limit, Box::new(|| true), None)
+            .await
+            .expect("met");
         codes.push(begun.elapsed());
     }
     print("code, from typed to ticket", &mut codes);
