@@ -66,7 +66,7 @@ async fn a_long_code_brings_the_ticket() {
     assert_eq!(sender.places(), [PlaceName::Dht]);
     let limit = TimeLimit::new(PATIENCE);
     let joiner = NodeId([2; 32]);
-    let met = join(sender.code(), joiner, None, &places(), limit, Box::new(|| true)).await;
+    let met = join(sender.code(), joiner, None, &places(), limit, Box::new(|| true), None).await;
     assert_eq!(&met.unwrap().ticket[..], b"ticket");
     let used =
         async { while !matches!(sender.next_event().await, Some(CodeEvent::Used { .. })) {} };
