@@ -92,13 +92,17 @@ impl CallbackThread {
                 () = self.shared.freed.cancelled() => return CallbackAction::End,
                 Some(event) = self.events.next() => event,
                 Some(question) = self.questions.recv() => return CallbackAction::Question(question),
-                result = self.shared.result.get() => {
-                    let last = match result {
-                        Ok(()) => Event::done(),
-                        Err(failure) => Event::failed(&failure),
-                    };
-                    return CallbackAction::Event(last);
-                }
+                result = self.shared.result.get() => match self.event_at_hand() {
+                    // It came after the poll above, and before the result.
+                    Some(event) => event,
+                    None => {
+                        let last = match result {
+                            Ok(()) => Event::done(),
+                            Err(failure) => Event::failed(&failure),
+                        };
+                        return CallbackAction::Event(last);
+                    }
+                },
             };
             match event {
                 LibraryEvent::Lagged(events) => {
@@ -112,5 +116,10 @@ impl CallbackThread {
                 }
             }
         }
+    }
+
+    /// Returns an event that needs no wait.
+    fn event_at_hand(&mut self) -> Option<LibraryEvent> {
+        wait_until(Some(Instant::now()), self.events.next()).flatten()
     }
 }
