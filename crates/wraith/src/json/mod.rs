@@ -3,7 +3,7 @@
 //!
 //! | event | made by |
 //! |---|---|
-//! | `progress` | `Event::from` of a [`Progress`](crate::Progress) |
+//! | `progress` | `Event::from` of a [`Progress`] |
 //! | `done` at a receiver | [`EventConverter::received`], from the report of the [`FetchSummary`](crate::FetchSummary) |
 //! | every other | [`EventConverter::event`], from an [`Event`](crate::Event) of the library |
 //!
