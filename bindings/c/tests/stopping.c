@@ -236,6 +236,7 @@ static void a_callback_can_free_its_transfer(void)
     GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_free(pair.transfer[1]));
     CHECK(access(target, F_OK) != 0);
     OK(wraith_transfer_free(pair.transfer[0]));
+    AWAIT(&pair.seen[0], released);
     free_nodes(&pair);
 }
 
