@@ -19,8 +19,8 @@ use std::time::Duration;
 use wraith_core::streams::Read;
 use wraith_core::{CloseReason, Connection, Event, Role, StreamError, StreamId, Time};
 
+use crate::party::Party;
 use crate::pattern::Pattern;
-use crate::world::Party;
 
 /// Code of a reset within a request.
 const RESET_CODE: u64 = 0x101;

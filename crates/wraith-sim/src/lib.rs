@@ -18,6 +18,7 @@ mod forwarder;
 mod hostile;
 pub mod internet;
 pub mod link;
+mod party;
 mod pattern;
 mod rng;
 mod scenario;
@@ -26,8 +27,9 @@ mod world;
 
 pub use exchange::{Application, Exchange, StreamCut, StreamPlan};
 pub use forwarder::Forwarder;
+pub use party::Party;
 pub use pattern::Pattern;
 pub use rng::Rng;
 pub use scenario::{DONE_CODE, NAT_ADDRESS, Outcome, Scenario};
 pub use swarm::{scenario_of, swarm};
-pub use world::{Driver, NodeIndex, Party, World};
+pub use world::{Driver, NodeIndex, World};

@@ -24,6 +24,7 @@ use crate::flood::Flood;
 use crate::forwarder::{self, Forwarder};
 use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
+use crate::party::Party;
 use crate::{Application, Rng};
 
 /// Buffer length for `poll_transmit`: the largest UDP datagram, or a full GSO batch.
@@ -54,27 +55,6 @@ pub struct Driver {
     pub batches: bool,
     /// Serves timers up to this much too late, as operating systems do.
     pub late_by: Duration,
-}
-
-/// One side of a connection: the program that uses it. It is driven by events only.
-pub trait Party: Debug {
-    /// What the two sides of a connection do.
-    type Plan: Clone + Debug;
-
-    /// Creates one side of `plan`, before the handshake. Both sides get the same `seed`.
-    fn new(role: Role, seed: u64, plan: Self::Plan) -> Self;
-
-    /// Records an event; [`Self::drive`] acts on it.
-    fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event);
-
-    /// Opens, writes and reads as far as possible now.
-    fn drive(&mut self, now: Time, connection: &mut Connection);
-
-    /// Returns whether there is work without an event.
-    fn wants_driving(&self, now: Time) -> bool;
-
-    /// Returns the time at which the party wants to be driven without an event.
-    fn wake(&self) -> Option<Time>;
 }
 
 /// Endpoints, links, and the time; see the module.
@@ -135,7 +115,7 @@ struct Wire {
 }
 
 impl World {
-    /// Creates an empty world at time zero, whose parties exchange data by a plan.
+    /// Creates an empty world at time zero. Its parties exchange data by a plan.
     pub fn new(seed: u64) -> Self {
         Self::with_parties(seed)
     }
