@@ -87,7 +87,7 @@ pub trait CarrierFactory: Send + Sync + Debug {
 pub struct OpenCarrier {
     /// Its ways.
     pub carrier: Arc<dyn Carrier>,
-    /// Its transport of datagrams, whose kind no other carrier has.
+    /// Its transport of datagrams. No other carrier has the same kind.
     pub mover: Arc<dyn MoverFactory>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn sources(file: &Path) -> Result<String> {
     Ok(out)
 }
 
-/// Returns a line of an enum or a struct without what the enum is converted from.
+/// Returns a line of an enum or a struct in C. The source of a conversion is left out.
 fn definition(line: &str) -> String {
     let is_variant = line.trim_start().starts_with("WRAITH_");
     match (line.split_once(" of "), line.split_once(": ")) {
